@@ -1,0 +1,69 @@
+package domain
+
+import "strings"
+
+// Typed IDs. Each is a prefix and a UUIDv7 in hex without dashes, so that no ID of
+// one kind is taken for another and rows sort by the time they were made.
+type (
+	// OrganizationID names a tenant; nothing crosses it.
+	OrganizationID string
+	// MemberID names a person of an organization.
+	MemberID string
+	// TokenID names a token, never its secret.
+	TokenID string
+	// BotID names a Bot.
+	BotID string
+	// ChatID names a Chat.
+	ChatID string
+	// TurnID names one run of a Bot's loop.
+	TurnID string
+	// CallID names one tool call that a model asked for.
+	CallID string
+	// RequestID names a question to a decider.
+	RequestID string
+	// GrantID names a kept decision.
+	GrantID string
+	// RuleID names a kept decision in plain language.
+	RuleID string
+	// ConnectionID names the way to one App.
+	ConnectionID string
+	// DelegationID names a piece of work given to a Bot.
+	DelegationID string
+	// InputID names one row of an inbox.
+	InputID string
+	// HostToolID names a tool of the host.
+	HostToolID string
+)
+
+// Prefixes of the IDs, as they stand on the wire.
+const (
+	PrefixOrganization = "org_"
+	PrefixMember       = "mem_"
+	PrefixToken        = "tok_"
+	PrefixBot          = "bot_"
+	PrefixChat         = "chat_"
+	PrefixTurn         = "turn_"
+	PrefixCall         = "call_"
+	PrefixRequest      = "req_"
+	PrefixGrant        = "grt_"
+	PrefixRule         = "rul_"
+	PrefixConnection   = "con_"
+	PrefixDelegation   = "dlg_"
+	PrefixInput        = "ntc_"
+	PrefixHostTool     = "hook_"
+)
+
+// ValidID reports whether id is the prefix followed by 32 lower-case hex digits.
+// Everything else is answered as not found, so that a malformed ID tells nothing.
+func ValidID(id, prefix string) bool {
+	hex, ok := strings.CutPrefix(id, prefix)
+	if !ok || len(hex) != 32 {
+		return false
+	}
+	for _, c := range hex {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,57 @@
+package domain
+
+import "time"
+
+// TaskKind names what a worker must look at. A task carries a kind, an ID and a
+// revision and nothing else: it is a bell, never a fact.
+type TaskKind string
+
+const (
+	// TaskTurnStep takes the next model step of a Turn.
+	TaskTurnStep TaskKind = "turn.step"
+	// TaskCallSend sends one allowed call.
+	TaskCallSend TaskKind = "call.send"
+	// TaskCallLapse looks at a call whose lease ran out.
+	TaskCallLapse TaskKind = "call.lapse"
+	// TaskRequestElapse looks at a Request whose time may be up.
+	TaskRequestElapse TaskKind = "request.elapse"
+	// TaskGrantSettle answers equal pending Requests by a new Grant.
+	TaskGrantSettle TaskKind = "grant.settle"
+	// TaskConnectionLook looks at an App: its tools, resources and health.
+	TaskConnectionLook TaskKind = "connection.look"
+	// TaskTokenClose closes the Requests of a revoked token or a disabled Member.
+	TaskTokenClose TaskKind = "token.close"
+)
+
+// TaskKinds lists every kind, for the worker's table of handlers.
+func TaskKinds() []TaskKind {
+	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
+		TaskGrantSettle, TaskConnectionLook, TaskTokenClose}
+}
+
+// Urgency orders tasks. Answers and resumed Turns come before new Turns, those
+// before judging, and clean-up comes last.
+type Urgency string
+
+const (
+	// UrgencyAnswer is work that a person's or Bot's answer set free.
+	UrgencyAnswer Urgency = "answers"
+	// UrgencyTurn is a new Turn.
+	UrgencyTurn Urgency = "turns"
+	// UrgencyReview is judging, reviewing and looking at Apps.
+	UrgencyReview Urgency = "reviews"
+	// UrgencyRest is clean-up and delivery.
+	UrgencyRest Urgency = "rest"
+)
+
+// Task asks a worker to look at one row. The same Kind, Subject and Revision is
+// one task however often it is rung; a handler drops it when the row has moved on.
+type Task struct {
+	Kind     TaskKind
+	Subject  string    // the ID of the row
+	Revision int64     // the row's version, or for a timer its due time in ms
+	Urgency  Urgency   //
+	At       time.Time // not before; zero means now
+	Overdue  bool      // the sweep rings again: whoever holds the task may be dead
+	Trace    string    // W3C traceparent of what caused it, or ""
+}

@@ -1,0 +1,3 @@
+module openbot
+
+go 1.26

@@ -1,0 +1,56 @@
+package domain
+
+// Tags of an Actor on the wire.
+const (
+	TagPerson    = "Person"
+	TagBot       = "Bot"
+	TagGrant     = "Grant"
+	TagRule      = "Rule"
+	TagExpiry    = "Expiry"
+	TagPolicy    = "Policy"
+	TagExemption = "Exemption"
+)
+
+// Actor is who decides or decided. Exactly the field that its tag names is set.
+type Actor struct {
+	Tag   string   `json:"_tag"`
+	User  MemberID `json:"userId,omitempty"`
+	Bot   BotID    `json:"botId,omitempty"`
+	Grant GrantID  `json:"grantId,omitempty"`
+	Rule  RuleID   `json:"ruleId,omitempty"`
+}
+
+// Person is the actor of a Member.
+func Person(id MemberID) Actor { return Actor{Tag: TagPerson, User: id} }
+
+// ByGrant is the actor of a kept decision.
+func ByGrant(id GrantID) Actor { return Actor{Tag: TagGrant, Grant: id} }
+
+// Step names the step of the check that decided.
+type Step string
+
+const (
+	// StepPolicy only ever denies.
+	StepPolicy Step = "policy"
+	// StepExemption is a call that needs no decision.
+	StepExemption Step = "exemption"
+	// StepGrant is a kept decision.
+	StepGrant Step = "grant"
+	// StepRule is a Rule that the judge quoted.
+	StepRule Step = "rule"
+	// StepDecider is a Request and its answer.
+	StepDecider Step = "decider"
+)
+
+// DecidedBy is the evidence kept with a call: which step decided, who, and on
+// the strength of what.
+type DecidedBy struct {
+	Step    Step      `json:"step"`
+	By      Actor     `json:"by"`
+	Request RequestID `json:"request,omitempty"`
+	Grant   GrantID   `json:"grant,omitempty"`
+	Rule    RuleID    `json:"rule,omitempty"`
+	Quote   string    `json:"quote,omitempty"`
+	Pattern string    `json:"pattern,omitempty"` // of policy or of the setting that exempts
+	AtMs    int64     `json:"at"`                // milliseconds since the epoch
+}

@@ -1,0 +1,343 @@
+package domain
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// CallStatus is where a tool call stands.
+type CallStatus string
+
+const (
+	// CallPlanned is saved and not checked yet. It never outlives the transaction that
+	// saves it: the check of the same transaction moves it on.
+	CallPlanned CallStatus = "planned"
+	// CallChecking waits for the judge, rung by its commit and by the sweep at due_at;
+	// a judge that dies is asked again, and one that does not answer decides nothing.
+	CallChecking CallStatus = "checking"
+	// CallWaiting waits for a Request, which has a due_at of its own. Nothing holds it.
+	CallWaiting CallStatus = "waiting"
+	// CallAllowed may go out. A worker takes it, rung by the commit that allowed it and
+	// by the sweep at due_at. A process that dies here has sent nothing.
+	CallAllowed CallStatus = "allowed"
+	// CallSending is out, or about to be, under a lease that its worker renews. The
+	// sweep looks when the lease runs out. A process that dies here leaves an outcome
+	// that nobody knows.
+	CallSending CallStatus = "sending"
+	// CallSucceeded has the App's answer. End state.
+	CallSucceeded CallStatus = "succeeded"
+	// CallFailed surely did not run, or the App said that it failed. End state.
+	CallFailed CallStatus = "failed"
+	// CallDenied did not run. End state.
+	CallDenied CallStatus = "denied"
+	// CallCancelled did not run, because its Turn was stopped. End state.
+	CallCancelled CallStatus = "cancelled"
+	// CallUnknown went out, and nobody knows whether it ran. While EndedAt is nil a
+	// Request asks the person, and that Request moves it; after that it is an end state.
+	CallUnknown CallStatus = "unknown"
+)
+
+// CallStatuses lists every status, for tests over the table.
+func CallStatuses() []CallStatus {
+	return []CallStatus{CallPlanned, CallChecking, CallWaiting, CallAllowed, CallSending,
+		CallSucceeded, CallFailed, CallDenied, CallCancelled, CallUnknown}
+}
+
+// Call events, as the table names them.
+const (
+	CallEventChecked  = "Checked"
+	CallEventRan      = "Ran"
+	CallEventAnswered = "Answered"
+	CallEventRefused  = "Refused"
+	CallEventTaken    = "Taken"
+	CallEventReturned = "Returned"
+	CallEventLost     = "Lost"
+	CallEventStopped  = "Stopped"
+)
+
+// CallTransitions is the law of a tool call.
+var CallTransitions = []Transition{
+	{string(CallPlanned), CallEventChecked, []string{string(CallChecking), string(CallWaiting), string(CallAllowed), string(CallDenied)}},
+	{string(CallPlanned), CallEventRan, []string{string(CallSucceeded), string(CallFailed)}},
+	{string(CallChecking), CallEventChecked, []string{string(CallWaiting), string(CallAllowed), string(CallDenied)}},
+	{string(CallChecking), CallEventStopped, []string{string(CallCancelled)}},
+	{string(CallWaiting), CallEventAnswered, []string{string(CallAllowed), string(CallDenied)}},
+	{string(CallWaiting), CallEventStopped, []string{string(CallCancelled)}},
+	{string(CallAllowed), CallEventRefused, []string{string(CallDenied), string(CallFailed)}},
+	{string(CallAllowed), CallEventTaken, []string{string(CallSending)}},
+	{string(CallAllowed), CallEventStopped, []string{string(CallCancelled)}},
+	{string(CallSending), CallEventReturned, []string{string(CallSucceeded), string(CallFailed)}},
+	{string(CallSending), CallEventLost, []string{string(CallAllowed), string(CallUnknown), string(CallFailed)}},
+	{string(CallUnknown), CallEventAnswered, []string{string(CallAllowed), string(CallUnknown)}},
+}
+
+// CallKind says what a call reaches.
+type CallKind string
+
+const (
+	// CallApp is a tool of an App.
+	CallApp CallKind = "app"
+	// CallHost is a tool of the host.
+	CallHost CallKind = "host"
+	// CallResource reads a resource of an App.
+	CallResource CallKind = "resource"
+	// CallPrompt reads a prompt of an App.
+	CallPrompt CallKind = "prompt"
+	// CallBuiltin is a tool of OpenBot itself; it runs inside a commit.
+	CallBuiltin CallKind = "builtin"
+)
+
+// Leases and tries of a call that is out.
+const (
+	// LeaseTime is how long a call may be out without a sign of its worker.
+	LeaseTime = 9 * time.Second
+	// LeaseMargin is how much earlier the worker's own context ends, so that a worker
+	// that was stopped and wakes late does not send.
+	LeaseMargin = 2 * time.Second
+	// LeaseRenewal is how often the worker renews.
+	LeaseRenewal = 2 * time.Second
+	// MaxSends is how often a call that is safe to repeat goes out.
+	MaxSends = 5
+)
+
+// Call is one tool call that a model asked for: the saved call, its decision and
+// its result.
+type Call struct {
+	ID           CallID
+	Organization OrganizationID
+	Member       MemberID
+	Chat         ChatID
+	Turn         TurnID
+	Step         int // the model step that asked for it, from 1
+	Position     int // its place in that step, from 0
+	ModelID      string
+	Name         string // the tool's name as the model was shown it
+	Kind         CallKind
+	Capability   Capability
+	Connection   ConnectionID
+	Revision     int64  // of the Connection when the call was saved
+	Tool         string // the App's or host's own name for it
+	Arguments    json.RawMessage
+	Digest       string // SHA-256 in hex of the canonical form of Arguments
+	Reason       string // the Bot's words
+	Repeatable   bool   // marked as a read or as safe to repeat when last checked
+	Waited       bool   // a person or Bot was asked about it
+	Status       CallStatus
+	Decided      *DecidedBy
+	Request      RequestID // the Request that it waits for, or waited for last
+	Result       string    // what the model reads
+	Sends        int       // how often it went out
+	Lease        string    // of the worker that sends it now
+	LeaseUntil   *time.Time
+	SentAt       *time.Time
+	EndedAt      *time.Time
+	DueAt        *time.Time
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	Version      int64
+}
+
+// CallEvent is something that happened to a call.
+type CallEvent interface{ callEvent() string }
+
+// Checked is the outcome of the check.
+type Checked struct {
+	At      time.Time
+	Verdict Verdict
+	Request RequestID // of the Request made, when the verdict is to ask
+	Result  string    // what the model reads, when it is denied
+}
+
+// Ran is a built-in tool that did its work in the commit, or arguments that fit
+// no tool.
+type Ran struct {
+	At     time.Time
+	Failed bool
+	Result string
+}
+
+// CallAnswered is the end of the Request that the call waited for.
+type CallAnswered struct {
+	At      time.Time
+	Allow   bool
+	Decided DecidedBy
+	Result  string // what the model reads, when it is denied
+}
+
+// Refused is a last look before sending that found the call no longer allowed
+// (Denied), or no longer possible.
+type Refused struct {
+	At      time.Time
+	Denied  bool
+	Decided *DecidedBy
+	Result  string
+}
+
+// Taken is a worker that is about to send.
+type Taken struct {
+	At    time.Time
+	Lease string
+}
+
+// Returned is the App's answer, or the certainty that nothing went out.
+type Returned struct {
+	At     time.Time
+	Lease  string
+	Failed bool
+	Result string
+}
+
+// Lost is a call that went out and of which nothing came back: its lease ran out
+// (Lease is ""), or its worker got no answer (Lease is the worker's own).
+type Lost struct {
+	At      time.Time
+	Lease   string
+	Request RequestID // of the Request to the person, when one must be made
+	Result  string    // what the model reads, when no more tries are left
+}
+
+// CallStopped is an interrupt or a cancel of the Turn.
+type CallStopped struct {
+	At     time.Time
+	Result string
+}
+
+func (Checked) callEvent() string      { return CallEventChecked }
+func (Ran) callEvent() string          { return CallEventRan }
+func (CallAnswered) callEvent() string { return CallEventAnswered }
+func (Refused) callEvent() string      { return CallEventRefused }
+func (Taken) callEvent() string        { return CallEventTaken }
+func (Returned) callEvent() string     { return CallEventReturned }
+func (Lost) callEvent() string         { return CallEventLost }
+func (CallStopped) callEvent() string  { return CallEventStopped }
+
+// DecideCall moves a call. It refuses with precondition what the table does not
+// list, a lease that is not the call's own, and a lapse that comes early.
+func DecideCall(c Call, ev CallEvent) (Call, error) {
+	if !legal(CallTransitions, string(c.Status), ev.callEvent()) || c.EndedAt != nil {
+		return c, Errorf(CodePrecondition, "CallConflict", "The call is %s; it cannot take this.", c.Status)
+	}
+	next := c
+	switch ev := ev.(type) {
+	case Checked:
+		next.check(ev)
+	case Ran:
+		next.close(statusOf(!ev.Failed), ev.Result, ev.At)
+	case CallAnswered:
+		next.answer(ev)
+	case Refused:
+		next.Decided = ev.Decided
+		if ev.Decided == nil {
+			next.Decided = c.Decided
+		}
+		status := CallFailed
+		if ev.Denied {
+			status = CallDenied
+		}
+		next.close(status, ev.Result, ev.At)
+	case Taken:
+		if ev.Lease == "" {
+			return c, Errorf(CodeInternal, "CallConflict", "A call cannot be taken without a lease.")
+		}
+		next.Status, next.Lease, next.Sends = CallSending, ev.Lease, c.Sends+1
+		next.SentAt = ptr(ev.At)
+		next.LeaseUntil = ptr(ev.At.Add(LeaseTime))
+		next.DueAt = next.LeaseUntil
+		next.UpdatedAt = ev.At
+	case Returned:
+		if ev.Lease != c.Lease {
+			return c, Errorf(CodePrecondition, "CallConflict", "The lease of this call is another's.")
+		}
+		next.close(statusOf(!ev.Failed), ev.Result, ev.At)
+	case Lost:
+		if ev.Lease == "" && !c.LeaseRanOut(ev.At) || ev.Lease != "" && ev.Lease != c.Lease {
+			return c, Errorf(CodePrecondition, "CallConflict", "The call is still out under a lease.")
+		}
+		next.lose(ev)
+	case CallStopped:
+		next.close(CallCancelled, ev.Result, ev.At)
+	default:
+		return c, Errorf(CodeInternal, "CallConflict", "An event that no call knows.")
+	}
+	if !legalTo(CallTransitions, string(c.Status), ev.callEvent(), string(next.Status)) {
+		return c, Errorf(CodeInternal, "CallConflict", "This is a bug: %s does not lead from %s to %s.", ev.callEvent(), c.Status, next.Status)
+	}
+	return next, nil
+}
+
+func (c *Call) check(ev Checked) {
+	c.Decided = ptr(ev.Verdict.Decided)
+	c.UpdatedAt = ev.At
+	switch ev.Verdict.Outcome {
+	case OutcomeAllow:
+		c.Status, c.DueAt = CallAllowed, ptr(ev.At.Add(RunnableGrace))
+	case OutcomeDeny:
+		c.close(CallDenied, ev.Result, ev.At)
+	case OutcomeJudge:
+		c.Decided = nil
+		c.Status, c.DueAt = CallChecking, ptr(ev.At.Add(RunnableGrace))
+	default:
+		c.Decided = nil
+		c.Status, c.DueAt = CallWaiting, nil
+		c.Request, c.Waited = ev.Request, true
+	}
+}
+
+func (c *Call) answer(ev CallAnswered) {
+	wasUnknown := c.Status == CallUnknown
+	if !wasUnknown || ev.Allow {
+		c.Decided = ptr(ev.Decided)
+	}
+	if ev.Allow {
+		c.Status, c.DueAt, c.UpdatedAt = CallAllowed, ptr(ev.At.Add(RunnableGrace)), ev.At
+		return
+	}
+	status := CallDenied
+	if wasUnknown {
+		status = CallUnknown
+	}
+	c.close(status, ev.Result, ev.At)
+}
+
+// lose decides what becomes of a call of which nothing came back: one that is
+// safe to repeat goes out again, a few times; any other asks the person.
+func (c *Call) lose(ev Lost) {
+	c.Lease, c.LeaseUntil, c.UpdatedAt = "", nil, ev.At
+	switch {
+	case c.Repeatable && c.Sends < MaxSends:
+		c.Status, c.DueAt = CallAllowed, ptr(ev.At.Add(RunnableGrace))
+	case c.Repeatable:
+		c.close(CallFailed, ev.Result, ev.At)
+	default:
+		c.Status, c.DueAt = CallUnknown, nil
+		c.Request, c.Waited = ev.Request, true
+	}
+}
+
+func (c *Call) close(status CallStatus, result string, now time.Time) {
+	c.Status, c.Result, c.DueAt = status, result, nil
+	c.Lease, c.LeaseUntil = "", nil
+	c.EndedAt, c.UpdatedAt = ptr(now), now
+}
+
+// Open reports whether the call has no result yet.
+func (c Call) Open() bool { return c.EndedAt == nil }
+
+// Runnable reports whether the call moves without a decider.
+func (c Call) Runnable() bool {
+	return c.Open() && (c.Status == CallPlanned || c.Status == CallChecking || c.Status == CallAllowed || c.Status == CallSending)
+}
+
+// LeaseRanOut reports whether nobody holds the call that is out.
+func (c Call) LeaseRanOut(at time.Time) bool { return c.LeaseUntil == nil || !Before(at, *c.LeaseUntil) }
+
+// Before is the one reading of a deadline: it is half-open, alive while at is
+// before it.
+func Before(at, deadline time.Time) bool { return at.Before(deadline) }
+
+func statusOf(ok bool) CallStatus {
+	if ok {
+		return CallSucceeded
+	}
+	return CallFailed
+}

@@ -1,0 +1,112 @@
+package domain
+
+import "time"
+
+// ChatKind says what a Chat is for.
+type ChatKind string
+
+const (
+	// ChatPlain is a conversation with a person.
+	ChatPlain ChatKind = "chat"
+	// ChatTask is where a delegation runs.
+	ChatTask ChatKind = "task"
+	// ChatReview is where a Bot decides a Request.
+	ChatReview ChatKind = "review"
+)
+
+// ChatStatus is what a Chat shows; it follows its Turn.
+type ChatStatus string
+
+const (
+	// ChatIdle has no Turn under way.
+	ChatIdle ChatStatus = "idle"
+	// ChatRunning has a Turn that is queued or running.
+	ChatRunning ChatStatus = "running"
+	// ChatWaiting has a Turn that waits for an answer.
+	ChatWaiting ChatStatus = "waiting"
+	// ChatPaused has work at a limit.
+	ChatPaused ChatStatus = "paused"
+)
+
+// Chat is a conversation with one Bot. It is the unit of concurrency: every
+// commit that concerns a Chat moves its Version, and its counters number the
+// items and events, so that they have no gap and no repeat.
+type Chat struct {
+	ID           ChatID
+	Organization OrganizationID
+	Member       MemberID
+	Bot          BotID
+	Kind         ChatKind
+	Mode         string // "" or "plan"
+	Title        string
+	Status       ChatStatus
+	Parent       *ChatParent
+	Tainted      bool
+	Turn         TurnID // the Turn under way, or ""
+	LastTurn     TurnID // the newest Turn, or ""
+	LastItem     int64  // sequence of the newest item
+	LastEvent    int64  // sequence of the newest event
+	LastInput    int64  // sequence of the newest input that went to the inbox
+	DeletedAt    *time.Time
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
+	Version      int64
+}
+
+// ChatParent is where a task Chat comes from.
+type ChatParent struct {
+	Chat       ChatID       `json:"chat"`
+	Delegation DelegationID `json:"delegation"`
+}
+
+// Bounds of what people write, in bytes.
+const (
+	MaxTitle   = 500
+	MaxMessage = 512 * 1024
+)
+
+// ItemKind says what an entry of the history is.
+type ItemKind string
+
+const (
+	// ItemMessage was written by a person.
+	ItemMessage ItemKind = "message"
+	// ItemNotice was written by the server.
+	ItemNotice ItemKind = "notice"
+	// ItemAnswer is text of the Bot.
+	ItemAnswer ItemKind = "answer"
+	// ItemToolCall is a call that the Bot asked for.
+	ItemToolCall ItemKind = "tool_call"
+	// ItemToolResult is what a call gave.
+	ItemToolResult ItemKind = "tool_result"
+	// ItemReminder is input that the Bot asked for at a time.
+	ItemReminder ItemKind = "reminder"
+)
+
+// Item is one entry of a Chat's history.
+type Item struct {
+	Chat      ChatID
+	Sequence  int64
+	Turn      TurnID
+	Step      int // the model step that it belongs to; 0 for input before the first
+	Kind      ItemKind
+	From      string // the ID of the Member or Bot, or "openbot"
+	Text      string
+	Call      CallID // of tool_call and tool_result
+	CreatedAt time.Time
+}
+
+// Input waits in an inbox until the Chat's Turn takes it.
+type Input struct {
+	ID        InputID
+	Chat      ChatID
+	Sequence  int64 // order in this inbox
+	Kind      ItemKind
+	From      string
+	Text      string
+	Authority []Authority
+	CreatedAt time.Time
+}
+
+// FromServer is the author of what the server writes into a Chat.
+const FromServer = "openbot"

@@ -1,0 +1,53 @@
+package domain
+
+import "time"
+
+// Row is an aggregate that a commit writes: *Organization, *Member, *Token, *Bot,
+// *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection or *HostTool.
+//
+// A row with Version 0 is inserted with version 1. Any other is updated where its
+// id and version still stand, and its version goes up by one; when that touches no
+// row the whole commit fails with conflict.
+type Row interface{ rowID() string }
+
+func (r *Organization) rowID() string { return string(r.ID) }
+func (r *Member) rowID() string       { return string(r.ID) }
+func (r *Token) rowID() string        { return string(r.ID) }
+func (r *Bot) rowID() string          { return string(r.ID) }
+func (r *Chat) rowID() string         { return string(r.ID) }
+func (r *Turn) rowID() string         { return string(r.ID) }
+func (r *Call) rowID() string         { return string(r.ID) }
+func (r *Request) rowID() string      { return string(r.ID) }
+func (r *Grant) rowID() string        { return string(r.ID) }
+func (r *Rule) rowID() string         { return string(r.ID) }
+func (r *Connection) rowID() string   { return string(r.ID) }
+func (r *HostTool) rowID() string     { return string(r.ID) }
+
+// RowID gives the ID of a row, by which rows of one commit are ordered.
+func RowID(r Row) string { return r.rowID() }
+
+// Commit is everything that one decision changes. All of it is written in one
+// transaction, or none of it.
+type Commit struct {
+	At         time.Time
+	Rows       []Row
+	Items      []Item
+	Inputs     []Input   // put into an inbox
+	Taken      []InputID // taken out of an inbox; each must still be there
+	Events     []Event
+	Kept       *KeptAnswer // the answer kept under an Idempotency-Key or commandKey
+	CloseChats []ChatID    // deleted Chats: their inbox and their command keys go
+}
+
+// KeptAnswer is the first successful answer under a key of a Member. Inserting a
+// key that is there fails the commit with conflict.
+type KeptAnswer struct {
+	Member      MemberID
+	Key         string
+	Fingerprint string // of method, route and body: the same key with another is refused
+	Status      int
+	Body        []byte
+	Chat        ChatID     // a commandKey lives as long as this Chat
+	Until       *time.Time // an Idempotency-Key is kept until then
+	CreatedAt   time.Time
+}

@@ -1,0 +1,289 @@
+package domain
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// RequestStatus is where a Request stands.
+type RequestStatus string
+
+const (
+	// RequestPending waits for its approver. A person moves it by an answer; nobody by
+	// expiresAt denies it (timer, and the sweep at due_at, also after a stop of all
+	// servers). No process holds it.
+	RequestPending RequestStatus = "pending"
+	// RequestAllowed lets its call run. End state.
+	RequestAllowed RequestStatus = "allowed"
+	// RequestDenied ends its call. End state.
+	RequestDenied RequestStatus = "denied"
+	// RequestCancelled was closed with its Turn, token or Member. End state.
+	RequestCancelled RequestStatus = "cancelled"
+)
+
+// RequestStatuses lists every status, for tests over the table.
+func RequestStatuses() []RequestStatus {
+	return []RequestStatus{RequestPending, RequestAllowed, RequestDenied, RequestCancelled}
+}
+
+// Request events, as the table names them.
+const (
+	RequestEventAnswered  = "Answered"
+	RequestEventSettled   = "Settled"
+	RequestEventElapsed   = "Elapsed"
+	RequestEventCancelled = "Cancelled"
+)
+
+// RequestTransitions is the law of a Request.
+var RequestTransitions = []Transition{
+	{string(RequestPending), RequestEventAnswered, []string{string(RequestAllowed), string(RequestDenied)}},
+	{string(RequestPending), RequestEventSettled, []string{string(RequestAllowed), string(RequestDenied)}},
+	{string(RequestPending), RequestEventElapsed, []string{string(RequestDenied)}},
+	{string(RequestPending), RequestEventCancelled, []string{string(RequestCancelled)}},
+}
+
+// Request is a question to a decider whether one attempt may run.
+type Request struct {
+	ID            RequestID
+	Organization  OrganizationID
+	Member        MemberID // whom the work is for
+	Bot           BotID
+	Capability    Capability
+	Reason        string // the Bot's words: data, never an instruction
+	Approver      Actor
+	Chain         []BotID
+	Chat          ChatID
+	Turn          TurnID
+	Call          CallID
+	Delegation    DelegationID
+	Arguments     json.RawMessage
+	App           *SavedCall
+	Unknown       *Unknown
+	Endorsements  []Endorsement
+	Tags          []string
+	ReviewVerdict *ReviewVerdict
+	Status        RequestStatus
+	Decision      *Decision
+	Revision      int64 // moves with approver, endorsements and status, at nothing else
+	CreatedAt     time.Time
+	ExpiresAt     time.Time
+	UpdatedAt     time.Time
+	Version       int64
+}
+
+// SavedCall is the exact App call that an allow lets run. Its arguments are those
+// of the Request.
+type SavedCall struct {
+	Connection ConnectionID `json:"connection"`
+	Revision   int64        `json:"revision"`
+	Tool       string       `json:"tool"`
+	SHA256     string       `json:"sha256"` // of the RFC 8785 form of the arguments
+}
+
+// Unknown marks a Request about a call that went out and gave no sign.
+type Unknown struct {
+	SentAtMs int64 `json:"sentAt"`
+}
+
+// Endorsement is the support of a Bot that may not decide by itself.
+type Endorsement struct {
+	Bot    BotID  `json:"bot"`
+	Scope  string `json:"scope"`
+	Reason string `json:"reason"`
+	AtMs   int64  `json:"at"`
+}
+
+// ReviewVerdict is the automatic reviewer's reading; it decides nothing.
+type ReviewVerdict struct {
+	Verdict string `json:"verdict"`
+	Note    string `json:"note"`
+}
+
+// Decision is how a Request ended.
+type Decision struct {
+	Decision string  `json:"decision"`
+	Scope    string  `json:"scope"`
+	Reason   *string `json:"reason"`
+	Rule     *string `json:"rule"`
+	By       Actor   `json:"by"`
+	AtMs     int64   `json:"at"`
+}
+
+// MaxReason is the longest reason of an answer, in bytes.
+const MaxReason = 4000
+
+// RequestEvent is something that happened to a Request.
+type RequestEvent interface{ requestEvent() string }
+
+// Answered is a person's answer. GrantID and RuleID are used when one is kept.
+type Answered struct {
+	At       time.Time
+	Expected int64
+	Member   MemberID
+	Decision string
+	Scope    string
+	Reason   *string
+	Rule     *string
+	GrantID  GrantID
+	RuleID   RuleID
+}
+
+// Settled is a Grant that now decides the same question.
+type Settled struct {
+	At    time.Time
+	Grant Grant
+}
+
+// Elapsed is the end of a Request's time.
+type Elapsed struct{ At time.Time }
+
+// RequestCancelledEvent closes a Request with the work that made it.
+type RequestCancelledEvent struct{ At time.Time }
+
+func (Answered) requestEvent() string              { return RequestEventAnswered }
+func (Settled) requestEvent() string               { return RequestEventSettled }
+func (Elapsed) requestEvent() string               { return RequestEventElapsed }
+func (RequestCancelledEvent) requestEvent() string { return RequestEventCancelled }
+
+// Effect is something that a decision leaves behind beside the new state.
+type Effect interface{ effect() }
+
+// KeepGrant keeps a decision.
+type KeepGrant struct{ Grant Grant }
+
+// KeepRule keeps a Rule.
+type KeepRule struct{ Rule Rule }
+
+func (KeepGrant) effect() {}
+func (KeepRule) effect()  {}
+
+// DecideRequest moves a Request. The same answer by the same Member again gives
+// the decided Request unchanged, without effects and without an error. It refuses
+// with conflict an old revision, a closed Request, an answer after the time is up
+// and one by somebody whose turn it is not; with invalid an answer that no
+// Request of this kind takes.
+func DecideRequest(r Request, ev RequestEvent) (Request, []Effect, error) {
+	if a, ok := ev.(Answered); ok && r.Status != RequestPending {
+		if r.sameAnswer(a) {
+			return r, nil, nil
+		}
+		return r, nil, requestConflict("The Request is already %s. Read it again.", r.Status)
+	}
+	if !legal(RequestTransitions, string(r.Status), ev.requestEvent()) {
+		return r, nil, requestConflict("The Request is already %s.", r.Status)
+	}
+	switch ev := ev.(type) {
+	case Answered:
+		if err := r.mayAnswer(ev); err != nil {
+			return r, nil, err
+		}
+		d := Decision{Decision: ev.Decision, Scope: ev.Scope, Reason: ev.Reason, Rule: ev.Rule,
+			By: Person(ev.Member), AtMs: ev.At.UnixMilli()}
+		return r.closed(ev.At, d), r.kept(ev), nil
+	case Settled:
+		if r.Unknown != nil || ev.Grant.Member != r.Member || ev.Grant.Bot != r.Bot || ev.Grant.Capability != r.Capability {
+			return r, nil, requestConflict("This Grant does not decide this Request.")
+		}
+		if !Before(ev.At, r.ExpiresAt) {
+			return r, nil, requestConflict("The time of this Request is up.")
+		}
+		d := Decision{Decision: ev.Grant.Decision, Scope: ev.Grant.Scope, By: ByGrant(ev.Grant.ID), AtMs: ev.At.UnixMilli()}
+		return r.closed(ev.At, d), nil, nil
+	case Elapsed:
+		if Before(ev.At, r.ExpiresAt) {
+			return r, nil, Errorf(CodePrecondition, "RequestConflict", "The time of this Request is not up yet.")
+		}
+		d := Decision{Decision: DecisionDeny, Scope: ScopeOnce, By: Actor{Tag: TagExpiry}, AtMs: ev.At.UnixMilli()}
+		return r.closed(ev.At, d), nil, nil
+	case RequestCancelledEvent:
+		next := r
+		next.Status, next.UpdatedAt = RequestCancelled, ev.At
+		next.Revision++
+		return next, nil, nil
+	default:
+		return r, nil, Errorf(CodeInternal, "RequestConflict", "An event that no Request knows.")
+	}
+}
+
+func (r Request) mayAnswer(ev Answered) error {
+	if r.Approver.Tag != TagPerson || r.Approver.User != ev.Member {
+		return requestConflict("Another decider must answer this Request.")
+	}
+	if ev.Expected != r.Revision {
+		return requestConflict("The Request has revision %d, not %d. Read it again.", r.Revision, ev.Expected)
+	}
+	if !Before(ev.At, r.ExpiresAt) {
+		return requestConflict("The time of this Request is up.")
+	}
+	if !slices.Contains([]string{DecisionAllow, DecisionDeny, DecisionAsk}, ev.Decision) {
+		return invalid("decision", "must be allow or deny")
+	}
+	if ev.Decision == DecisionAsk && r.Capability.Action != ActionDelegationsContinue {
+		return invalid("decision", "ask is only for work at a limit (delegations.continue)")
+	}
+	if !slices.Contains([]string{ScopeOnce, ScopeChat, ScopeLifetime}, ev.Scope) {
+		return invalid("scope", "must be once, chat or lifetime")
+	}
+	if r.Unknown != nil && ev.Scope != ScopeOnce {
+		return invalid("scope", "a call whose outcome is unknown takes once only")
+	}
+	if r.Unknown != nil && ev.Rule != nil {
+		return invalid("rule", "a call whose outcome is unknown keeps no Rule")
+	}
+	return nil
+}
+
+func (r Request) closed(at time.Time, d Decision) Request {
+	r.Status = RequestDenied
+	if d.Decision == DecisionAllow {
+		r.Status = RequestAllowed
+	}
+	r.Decision, r.UpdatedAt = &d, at
+	r.Revision++
+	return r
+}
+
+// kept gives the Grant and the Rule that an answer leaves behind.
+func (r Request) kept(ev Answered) []Effect {
+	var effects []Effect
+	decision := ev.Decision
+	if decision == DecisionAsk {
+		decision = DecisionDeny
+	}
+	if ev.Scope != ScopeOnce {
+		g := Grant{ID: ev.GrantID, Organization: r.Organization, Member: r.Member, Bot: r.Bot, Capability: r.Capability,
+			Decision: decision, Scope: ev.Scope, Source: SourceRequest, Request: r.ID, CreatedAt: ev.At,
+			SettleDueAt: ptr(ev.At.Add(RunnableGrace))}
+		if ev.Scope == ScopeChat {
+			g.Chat = r.Chat
+		}
+		if r.App != nil {
+			g.Revision = r.App.Revision
+		}
+		effects = append(effects, KeepGrant{g})
+	}
+	if ev.Rule != nil {
+		effects = append(effects, KeepRule{Rule{ID: ev.RuleID, Organization: r.Organization, Member: r.Member, Bot: r.Bot,
+			Text: *ev.Rule, Effect: decision, Enabled: true, Source: SourceRequest, Request: r.ID, CreatedAt: ev.At}})
+	}
+	return effects
+}
+
+func (r Request) sameAnswer(a Answered) bool {
+	d := r.Decision
+	return d != nil && d.By == Person(a.Member) && d.Decision == a.Decision && d.Scope == a.Scope &&
+		sameText(d.Reason, a.Reason) && sameText(d.Rule, a.Rule)
+}
+
+func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
+func requestConflict(format string, args ...any) *Error {
+	return Errorf(CodeConflict, "RequestConflict", format, args...)
+}
+
+// invalid is an Error about one field.
+func invalid(path, message string) *Error {
+	return &Error{Code: CodeInvalid, Tag: "InvalidInput", Message: path + " " + message,
+		Faults: []Fault{{Path: path, Message: message}}}
+}

@@ -1,0 +1,246 @@
+package domain
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Settings are what an organization chose. They are checked as a whole; each
+// named setting is replaced whole.
+type Settings struct {
+	RequestTimeoutMs      int64                   `json:"requestTimeoutMs"`
+	DelegationTimeLimitMs int64                   `json:"delegationTimeLimitMs"`
+	AppReadRules          []string                `json:"appReadRules"`
+	RepeatSafeRules       []string                `json:"repeatSafeRules"`
+	ToolTags              []ToolTags              `json:"toolTags"`
+	TagPolicy             map[string]string       `json:"tagPolicy"`
+	TaintedTags           []string                `json:"taintedTags"`
+	TrustedSources        []string                `json:"trustedSources"`
+	ResourceTemplates     []ResourceTemplate      `json:"resourceTemplates"`
+	Redaction             Redaction               `json:"redaction"`
+	Reviewer              Reviewer                `json:"reviewer"`
+	JudgeModel            *string                 `json:"judgeModel"`
+	ModelPrices           map[string]SettingPrice `json:"modelPrices"`
+	RateLimits            RateLimits              `json:"rateLimits"`
+	Escalation            *Escalation             `json:"escalation"`
+}
+
+// ToolTags gives permission tags to tools by a pattern over connection/tool.
+type ToolTags struct {
+	Tool string   `json:"tool"`
+	Tags []string `json:"tags"`
+}
+
+// ResourceTemplate names the resource of a tool's call, e.g. "mail:{to}".
+type ResourceTemplate struct {
+	Tool     string `json:"tool"`
+	Template string `json:"template"`
+}
+
+// Redaction says what is masked for scripts besides secrets, which always are.
+type Redaction struct {
+	Keys  []string `json:"keys"`
+	Mail  bool     `json:"mail"`
+	Phone bool     `json:"phone"`
+}
+
+// Reviewer turns the automatic reviewer on.
+type Reviewer struct {
+	Enabled bool `json:"enabled"`
+}
+
+// SettingPrice is a price in micro-USD a token, decimals allowed.
+type SettingPrice struct {
+	InputMicrosPerToken       float64  `json:"inputMicrosPerToken"`
+	OutputMicrosPerToken      float64  `json:"outputMicrosPerToken"`
+	CachedInputMicrosPerToken *float64 `json:"cachedInputMicrosPerToken,omitempty"`
+}
+
+// RateLimits are events a minute; nil is no limit.
+type RateLimits struct {
+	ApprovalsPerKey          int  `json:"approvalsPerKey"`
+	ApprovalsPerOrganization int  `json:"approvalsPerOrganization"`
+	FailedAuthPerAddress     int  `json:"failedAuthPerAddress"`
+	V1PerKey                 *int `json:"v1PerKey"`
+}
+
+// Escalation lets a second Member see and answer what the first left open.
+type Escalation struct {
+	AfterMs int64    `json:"afterMs"`
+	Member  MemberID `json:"member"`
+}
+
+// Tags are the permission tags.
+var Tags = []string{"read", "write", "delete", "external_send", "publish", "spend",
+	"execute_code", "credentials", "permissions", "personal_data", "network"}
+
+// Bounds of settings.
+const (
+	minRequestTimeoutMs = 1000
+	maxRequestTimeoutMs = 30 * 24 * 3600 * 1000
+	maxSettingEntries   = 1000
+	maxSettingText      = 500
+	maxPriceMicros      = 1e6
+)
+
+// DefaultSettings are those of a new organization.
+func DefaultSettings() Settings {
+	return Settings{
+		RequestTimeoutMs:      24 * 3600 * 1000,
+		DelegationTimeLimitMs: 3600 * 1000,
+		AppReadRules:          []string{},
+		RepeatSafeRules:       []string{},
+		ToolTags:              []ToolTags{},
+		TagPolicy:             map[string]string{"credentials": "human", "permissions": "human", "spend": "human"},
+		TaintedTags:           []string{"external_send", "publish", "delete", "spend", "credentials", "permissions", "execute_code"},
+		TrustedSources:        []string{},
+		ResourceTemplates:     []ResourceTemplate{},
+		Redaction:             Redaction{Keys: []string{"password", "secret", "token", "authorization", "api_key"}},
+		ModelPrices:           map[string]SettingPrice{},
+		RateLimits:            RateLimits{ApprovalsPerKey: 300, ApprovalsPerOrganization: 1000, FailedAuthPerAddress: 30},
+	}
+}
+
+// RequestTimeout is how long a new Request waits.
+func (s Settings) RequestTimeout() time.Duration {
+	return time.Duration(s.RequestTimeoutMs) * time.Millisecond
+}
+
+// IsRead reports whether the organization marked this App tool as a read.
+// Patterns match Connection IDs, never names.
+func (s Settings) IsRead(target string) bool { return matchAny(s.AppReadRules, target) }
+
+// IsRepeatSafe reports whether the organization said that this App tool may be
+// sent again; a read always may.
+func (s Settings) IsRepeatSafe(target string) bool {
+	return s.IsRead(target) || matchAny(s.RepeatSafeRules, target)
+}
+
+// Price gives what the organization set for a model.
+func (s Settings) Price(model string) (ModelPrice, bool) {
+	p, ok := s.ModelPrices[model]
+	if !ok {
+		return ModelPrice{}, false
+	}
+	price := ModelPrice{Input: picos(p.InputMicrosPerToken), Output: picos(p.OutputMicrosPerToken)}
+	if p.CachedInputMicrosPerToken != nil {
+		cached := picos(*p.CachedInputMicrosPerToken)
+		price.CachedInput = &cached
+	}
+	return price, true
+}
+
+func picos(micros float64) int64 { return int64(micros*1e6 + 0.5) }
+
+func matchAny(patterns []string, text string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return Match(p, text) })
+}
+
+// Faults lists everything that does not fit, or nil.
+func (s Settings) Faults() []Fault {
+	var faults []Fault
+	add := func(path, message string) { faults = append(faults, Fault{Path: path, Message: message}) }
+
+	for path, ms := range map[string]int64{"requestTimeoutMs": s.RequestTimeoutMs, "delegationTimeLimitMs": s.DelegationTimeLimitMs} {
+		if ms < minRequestTimeoutMs || ms > maxRequestTimeoutMs {
+			add(path, "must be from 1000 (1 s) to 2592000000 (30 days)")
+		}
+	}
+	for path, list := range map[string][]string{"appReadRules": s.AppReadRules, "repeatSafeRules": s.RepeatSafeRules} {
+		if len(list) > maxSettingEntries {
+			add(path, "has too many entries, at most 1000")
+		}
+		for i, pattern := range list {
+			if !toolPattern(pattern) {
+				add(pathIndex(path, i), `must be <connection>/<tool>, e.g. "con_7/list_*"`)
+			}
+		}
+	}
+	for i, t := range s.ToolTags {
+		if !toolPattern(t.Tool) {
+			add(pathIndex("toolTags", i)+".tool", `must be <connection>/<tool>, e.g. "con_7/send_email"`)
+		}
+		for j, tag := range t.Tags {
+			if !slices.Contains(Tags, tag) {
+				add(pathIndex(pathIndex("toolTags", i)+".tags", j), "is not one of: "+strings.Join(Tags, ", "))
+			}
+		}
+	}
+	for _, tag := range slices.Sorted(maps.Keys(s.TagPolicy)) {
+		if !slices.Contains(Tags, tag) {
+			add("tagPolicy."+tag, "is not a tag; the tags are: "+strings.Join(Tags, ", "))
+		}
+		if !slices.Contains([]string{"ask", "release", "human", "deny"}, s.TagPolicy[tag]) {
+			add("tagPolicy."+tag, "must be ask, release, human or deny")
+		}
+	}
+	for i, tag := range s.TaintedTags {
+		if !slices.Contains(Tags, tag) {
+			add(pathIndex("taintedTags", i), "is not one of: "+strings.Join(Tags, ", "))
+		}
+	}
+	for i, source := range s.TrustedSources {
+		if !ValidID(source, PrefixConnection) {
+			add(pathIndex("trustedSources", i), "must be the ID of a Connection")
+		}
+	}
+	for i, r := range s.ResourceTemplates {
+		if !toolPattern(r.Tool) || r.Template == "" || len(r.Template) > maxSettingText {
+			add(pathIndex("resourceTemplates", i), `needs a tool pattern and a template such as "mail:{to}"`)
+		}
+	}
+	for i, key := range s.Redaction.Keys {
+		if key == "" || len(key) > 100 {
+			add(pathIndex("redaction.keys", i), "must have 1 to 100 characters")
+		}
+	}
+	for _, model := range slices.Sorted(maps.Keys(s.ModelPrices)) {
+		p := s.ModelPrices[model]
+		prices := []float64{p.InputMicrosPerToken, p.OutputMicrosPerToken}
+		if p.CachedInputMicrosPerToken != nil {
+			prices = append(prices, *p.CachedInputMicrosPerToken)
+		}
+		for _, price := range prices {
+			if !(price >= 0 && price <= maxPriceMicros) {
+				add("modelPrices."+model, "must be from 0 to 1000000 micro-USD a token")
+				break
+			}
+		}
+	}
+	limits := map[string]int{"approvalsPerKey": s.RateLimits.ApprovalsPerKey,
+		"approvalsPerOrganization": s.RateLimits.ApprovalsPerOrganization, "failedAuthPerAddress": s.RateLimits.FailedAuthPerAddress}
+	if s.RateLimits.V1PerKey != nil {
+		limits["v1PerKey"] = *s.RateLimits.V1PerKey
+	}
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		if limits[name] < 1 || limits[name] > 1_000_000 {
+			add("rateLimits."+name, "must be from 1 to 1000000 a minute")
+		}
+	}
+	if e := s.Escalation; e != nil {
+		if e.AfterMs < minRequestTimeoutMs || e.AfterMs > maxRequestTimeoutMs {
+			add("escalation.afterMs", "must be from 1000 (1 s) to 2592000000 (30 days)")
+		}
+		if !ValidID(string(e.Member), PrefixMember) {
+			add("escalation.member", "must be the ID of a Member")
+		}
+	}
+	slices.SortFunc(faults, func(a, b Fault) int { return strings.Compare(a.Path, b.Path) })
+	return faults
+}
+
+func toolPattern(pattern string) bool {
+	if pattern == "*" {
+		return true
+	}
+	connection, tool, ok := strings.Cut(pattern, "/")
+	return ok && connection != "" && tool != "" && len(pattern) <= maxSettingText
+}
+
+// FormatMs writes a duration in milliseconds the way people read it.
+func FormatMs(ms int64) string {
+	return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64) + " s"
+}

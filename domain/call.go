@@ -329,7 +329,9 @@ func (c Call) Runnable() bool {
 }
 
 // LeaseRanOut reports whether nobody holds the call that is out.
-func (c Call) LeaseRanOut(at time.Time) bool { return c.LeaseUntil == nil || !Before(at, *c.LeaseUntil) }
+func (c Call) LeaseRanOut(at time.Time) bool {
+	return c.LeaseUntil == nil || !Before(at, *c.LeaseUntil)
+}
 
 // Before is the one reading of a deadline: it is half-open, alive while at is
 // before it.

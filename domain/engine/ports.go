@@ -61,3 +61,90 @@ type Sealer interface {
 	// Open gives the text back; it fails for another organization or owner.
 	Open(sealed []byte, organization domain.OrganizationID, owner string) ([]byte, error)
 }
+
+// Store keeps every fact. Reads give not_found for what is absent and unavailable
+// when the database cannot be reached; they do not check who asks.
+type Store interface {
+	// Ready reports whether the database answers and has the schema of this binary.
+	Ready(ctx context.Context) error
+
+	// Commit writes everything in one transaction or nothing. It gives conflict when a
+	// row's version has moved, an input was already taken, a key is already kept, or a
+	// unique name is taken; unavailable when the database cannot be reached.
+	Commit(ctx context.Context, c domain.Commit) error
+	// FirstStart writes c only when there is no token at all, under a lock that holds
+	// across processes. It reports whether it wrote.
+	FirstStart(ctx context.Context, c domain.Commit) (bool, error)
+
+	Principal(ctx context.Context, tokenHash string) (domain.Principal, error)
+	// TouchToken notes the last use of a token.
+	TouchToken(ctx context.Context, id domain.TokenID, at time.Time) error
+	Organization(ctx context.Context, id domain.OrganizationID) (domain.Organization, error)
+	Member(ctx context.Context, id domain.MemberID) (domain.Member, error)
+	Members(ctx context.Context, org domain.OrganizationID, page domain.Page) ([]domain.Member, error)
+	Token(ctx context.Context, id domain.TokenID) (domain.Token, error)
+	Tokens(ctx context.Context, org domain.OrganizationID, page domain.Page) ([]domain.Token, error)
+
+	Bot(ctx context.Context, id domain.BotID) (domain.Bot, error)
+	// Bots lists those that a Member works with: its own and the shared ones.
+	Bots(ctx context.Context, org domain.OrganizationID, member domain.MemberID, page domain.Page) ([]domain.Bot, error)
+
+	Chat(ctx context.Context, id domain.ChatID) (domain.Chat, error)
+	// Chats lists a Member's Chats that are not deleted.
+	Chats(ctx context.Context, member domain.MemberID, page domain.Page) ([]domain.Chat, error)
+	// Items gives the history after a sequence, in order.
+	Items(ctx context.Context, chat domain.ChatID, after int64, limit int) ([]domain.Item, error)
+	// ItemCalls gives the calls that items speak of.
+	ItemCalls(ctx context.Context, items []domain.Item) (map[domain.CallID]domain.Call, error)
+	Turn(ctx context.Context, id domain.TurnID) (domain.Turn, error)
+	Turns(ctx context.Context, chat domain.ChatID, page domain.Page) ([]domain.Turn, error)
+	// TurnCalls gives the calls of these Turns, by turn, step and position.
+	TurnCalls(ctx context.Context, turns ...domain.TurnID) ([]domain.Call, error)
+
+	Request(ctx context.Context, id domain.RequestID) (domain.Request, error)
+	Requests(ctx context.Context, org domain.OrganizationID, filter domain.RequestFilter, page domain.Page) ([]domain.Request, error)
+	// PendingLike gives pending Requests that a Grant may settle: of its Bot, Member and
+	// capability, and of its Chat when it has one; by ID after a given one.
+	PendingLike(ctx context.Context, grant domain.Grant, after domain.RequestID, limit int) ([]domain.RequestID, error)
+	// PendingOfMember gives a Member's pending Requests by ID after a given one.
+	PendingOfMember(ctx context.Context, member domain.MemberID, after domain.RequestID, limit int) ([]domain.RequestID, error)
+	Grant(ctx context.Context, id domain.GrantID) (domain.Grant, error)
+
+	Connection(ctx context.Context, id domain.ConnectionID) (domain.Connection, error)
+	// Connections lists those that a Member can see and that are not deleted.
+	Connections(ctx context.Context, org domain.OrganizationID, member domain.MemberID, page domain.Page) ([]domain.Connection, error)
+	HostTool(ctx context.Context, id domain.HostToolID) (domain.HostTool, error)
+	HostTools(ctx context.Context, org domain.OrganizationID, page domain.Page) ([]domain.HostTool, error)
+
+	StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFacts, error)
+	CallFacts(ctx context.Context, id domain.CallID) (domain.CallFacts, error)
+	TurnFacts(ctx context.Context, id domain.TurnID) (domain.TurnFacts, error)
+	// Inbox gives what waits in a Chat's inbox, in order.
+	Inbox(ctx context.Context, chat domain.ChatID) ([]domain.Input, error)
+
+	// RenewLease moves the end of a lease of a call that is out. It reports false when
+	// the lease is another's, or the Turn of the call has ended.
+	RenewLease(ctx context.Context, call domain.CallID, lease string, until time.Time) (bool, error)
+	// PushTurn moves the due_at of a Turn whose model step is under way and shows it as
+	// running. It reports false when its version has moved: the step is not wanted.
+	PushTurn(ctx context.Context, turn domain.TurnID, version int64, due time.Time) (bool, error)
+
+	// Due gives open rows of one kind whose due_at has come, oldest first.
+	Due(ctx context.Context, kind domain.TaskKind, now time.Time, limit int) ([]domain.DueRow, error)
+
+	// KeptAnswer gives the answer kept under a key; not_found when there is none.
+	KeptAnswer(ctx context.Context, member domain.MemberID, key string) (domain.KeptAnswer, error)
+	// ForgetAnswers deletes up to limit kept answers whose time is up.
+	ForgetAnswers(ctx context.Context, now time.Time, limit int) (int, error)
+
+	// ChatEvents gives a Chat's events after a sequence, in order.
+	ChatEvents(ctx context.Context, chat domain.ChatID, after int64, limit int) ([]domain.Event, error)
+	// MemberEvents gives a Member's events after a position, in order, never one whose
+	// place an unfinished transaction could still come before.
+	MemberEvents(ctx context.Context, member domain.MemberID, after int64, limit int) ([]domain.Event, error)
+	// LastPosition gives the newest position that MemberEvents would give.
+	LastPosition(ctx context.Context, member domain.MemberID) (int64, error)
+
+	// Standing gives figures for metrics.
+	Standing(ctx context.Context, now time.Time) (domain.Standing, error)
+}

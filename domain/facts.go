@@ -1,0 +1,82 @@
+package domain
+
+import "time"
+
+// StepFacts is everything that one model step needs, loaded together.
+type StepFacts struct {
+	Organization Organization
+	Chat         Chat
+	Turn         Turn
+	Bot          Bot
+	MainBot      BotID         // of the Member whom the work is for
+	Owners       map[BotID]Bot // the Bots above Bot, archived ones included
+	Rights       []Rights      // of Turn.Authority, in its order
+	Items        []Item        // the whole history, by sequence
+	Calls        []Call        // every call of the history, by turn, step and position
+	Inbox        []Input       // by sequence
+	Connections  []Connection  // that the Member can see
+	HostTools    []HostTool    // of the organization
+	Grants       []Grant       // of the Bot in work for the Member, not revoked
+}
+
+// CallFacts is everything that a move of one call needs, loaded together.
+type CallFacts struct {
+	Organization Organization
+	Chat         Chat
+	Turn         Turn
+	Call         Call
+	Request      *Request // the Request that the call waits for, or waited for last
+	Rights       []Rights
+	Grants       []Grant // of the Bot for the call's capability, not revoked
+	Connection   *Connection
+	HostTool     *HostTool
+	Siblings     []CallStanding // every call of the same step, this one included
+}
+
+// CallStanding is how one call stands, without its payload.
+type CallStanding struct {
+	ID     CallID
+	Status CallStatus
+	Ended  bool
+}
+
+// TurnFacts is everything that stopping a Turn needs, loaded together.
+type TurnFacts struct {
+	Chat     Chat
+	Turn     Turn
+	Open     []Call    // calls without a result
+	Requests []Request // pending ones of the Turn
+}
+
+// Page is a slice of a list by key, newest first.
+type Page struct {
+	Limit  int
+	Before string // only rows with an ID below it; "" starts at the newest
+}
+
+// RequestFilter narrows a list of Requests. Empty fields do not narrow.
+type RequestFilter struct {
+	Approver MemberID // those that wait for this Member, or that it answered
+	Status   RequestStatus
+	Bot      BotID
+	Chat     ChatID
+	Action   string
+}
+
+// DueRow is an open row whose time has come: somebody must look at it.
+type DueRow struct {
+	Kind    TaskKind
+	ID      string
+	Version int64
+	DueAt   time.Time
+	Urgency Urgency
+}
+
+// Standing is how much is open, for metrics.
+type Standing struct {
+	RequestsPending int64
+	OldestPending   time.Duration // age of the oldest pending Request
+	TurnsOpen       map[TurnStatus]int64
+	CallsUnknown    int64 // open calls whose outcome nobody knows
+	Overdue         int64 // open rows whose due_at passed a minute ago
+}

@@ -35,7 +35,7 @@ type Queue struct {
 	inside  *embedded // nil when Redis is outside
 	client  redis.UniversalClient
 	asynq   *asynq.Client
-	breaker *breaker
+	breaker *breaker // nil when Redis is inside
 	bell    bell
 	live    *live
 	limits  *localLimits
@@ -70,13 +70,13 @@ func Open(_ context.Context, options Options) (*Queue, error) {
 		}
 		q.address = parsed
 	}
-	q.breaker = newBreaker(q.logger)
 	q.client = q.address.client(callerProfile)
 	q.asynq = asynq.NewClientFromRedisClient(q.client)
 	if q.inside != nil {
 		q.bell = newLocalBell()
 		q.live = newLive(nil, nil)
 	} else {
+		q.breaker = newBreaker(q.logger)
 		q.bell = &redisBell{client: q.client, address: q.address}
 		q.live = newLive(q.client, q.breaker)
 	}

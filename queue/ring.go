@@ -16,13 +16,13 @@ const (
 	// batch is how many tasks share one moment. A request rings a few tasks and so
 	// waits one moment at most; a sweep rings more and gets one for each batch, but
 	// its first late batch ends the call.
-	batch = 64
+	batch = 16
 	// lanes is how many tasks of a batch are under way at once.
 	lanes = 8
 )
 
 // Ring enqueues tasks and wakes workers. A task that is already there is success.
-// It reports no errors: what cannot be rung within 50 ms for each 64 tasks is left
+// It reports no errors: what cannot be rung within 50 ms for each 16 tasks is left
 // to the sweep. A Task with Overdue set is also put back in motion when its earlier
 // ring is stuck: held by a worker that may be dead, archived, or lost half-way.
 func (q *Queue) Ring(ctx context.Context, tasks ...domain.Task) {

@@ -30,7 +30,7 @@ func (s *Server) keepUp() {
 		case <-names.C:
 			s.queue.brief(s.base, s.queue.publishNames)
 		case <-purge.C:
-			s.queue.brief(s.base, s.queue.purge)
+			s.queue.brief(s.base, func(ctx context.Context) error { return s.queue.purge(ctx, archiveLimit) })
 		}
 	}
 }
@@ -44,15 +44,15 @@ func (q *Queue) brief(ctx context.Context, work func(context.Context) error) {
 	}
 }
 
-// purge empties archives that have grown too long.
-func (q *Queue) purge(ctx context.Context) error {
+// purge empties archives that hold more than limit tasks.
+func (q *Queue) purge(ctx context.Context, limit int64) error {
 	inspector := asynq.NewInspectorFromRedisClient(timed{q.client, ctx})
 	for _, u := range urgencies {
 		n, err := q.client.ZCard(ctx, keyOf(string(u), "archived")).Result()
 		if err != nil {
 			return err
 		}
-		if n > archiveLimit {
+		if n > limit {
 			if _, err := inspector.DeleteAllArchivedTasks(string(u)); err != nil {
 				return err
 			}

@@ -1,0 +1,169 @@
+package queue
+
+import (
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+
+	"openbot/domain"
+)
+
+// closedPort gives an address where nothing listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// silentPort gives an address that takes connections and never answers.
+func silentPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	var open []net.Conn
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			open = append(open, c)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-done
+		for _, c := range open {
+			_ = c.Close()
+		}
+	})
+	return l.Addr().String()
+}
+
+func TestRedisAwayHoldsNobodyUp(t *testing.T) {
+	for what, address := range map[string]func(*testing.T) string{"refuses": closedPort, "hangs": silentPort} {
+		t.Run(what, func(t *testing.T) {
+			p := &place{t: t, url: "redis://" + address(t), logs: &logs{}}
+			q := p.open()
+			const slow = 3 * moment // with room for a busy machine
+			tasks := make([]domain.Task, 3*batch)
+			for i := range tasks {
+				tasks[i] = overdue(task(strings.Repeat("x", i+1)))
+			}
+			var total time.Duration
+			for range 20 {
+				start := time.Now()
+				q.Ring(t.Context(), tasks...)
+				q.Publish(t.Context(), "chat:1")
+				took := time.Since(start)
+				if total += took; took > slow {
+					t.Fatalf("a ring took %v", took)
+				}
+			}
+			if total > 10*moment {
+				t.Fatalf("20 rings took %v: they still wait though Redis is known to be away", total)
+			}
+			if n := p.logs.count("level=WARN"); n != 1 {
+				t.Fatalf("logged %d times, want once", n)
+			}
+			if err := q.Ping(t.Context()); !domain.IsCode(err, domain.CodeUnavailable) {
+				t.Fatalf("Ping gives %v", err)
+			}
+			if _, err := q.Backlog(t.Context()); !domain.IsCode(err, domain.CodeUnavailable) {
+				t.Fatalf("Backlog gives %v", err)
+			}
+			if _, err := q.Lag(t.Context()); !domain.IsCode(err, domain.CodeUnavailable) {
+				t.Fatalf("Lag gives %v", err)
+			}
+		})
+	}
+}
+
+func TestAServerStartsWithoutRedisAndWorksWhenItIsThere(t *testing.T) {
+	address := closedPort(t)
+	p := &place{t: t, url: "redis://" + address, logs: &logs{}}
+	q := p.open()
+	handler, seen := record()
+	p.serve(q, 1, handler)
+	eventually(t, "giving Redis up", func() bool {
+		q.Ring(t.Context(), task("early"))
+		return p.logs.count("level=WARN") > 0
+	})
+
+	mini := miniredis.NewMiniRedis()
+	if err := mini.StartAddr(address); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(mini.Close)
+	start := time.Now()
+	for done := false; !done; {
+		q.Ring(t.Context(), overdue(task("early"))) // as the sweep does
+		select {
+		case <-seen:
+			done = true
+		case <-time.After(100 * time.Millisecond):
+			if time.Since(start) > patience {
+				t.Fatal("the work did not go on")
+			}
+		}
+	}
+	t.Logf("worked %v after Redis was back", time.Since(start))
+	eventually(t, "telling that Redis is back", func() bool { return p.logs.count("answers again") == 1 })
+}
+
+func TestAServerStopsWithoutRedis(t *testing.T) {
+	p := &place{t: t, url: "redis://" + closedPort(t), logs: &logs{}}
+	handler, _ := record()
+	s := p.serve(p.open(), 1, handler)
+	start := time.Now()
+	s.Stop()
+	if took := time.Since(start); took > stopLimit/2 {
+		t.Fatalf("stopping took %v", took)
+	}
+}
+
+func TestAnAnswerOfErrorsDoesNotSpin(t *testing.T) {
+	mini := miniredis.RunT(t)
+	var fetches atomic.Int64
+	failed := make(chan time.Time, 1000)
+	mini.Server().SetPreHook(func(c *server.Peer, cmd string, args ...string) bool {
+		if !strings.HasPrefix(strings.ToUpper(cmd), "EVAL") || len(args) < 4 || !strings.HasSuffix(args[3], ":paused") {
+			return false
+		}
+		fetches.Add(1)
+		select {
+		case failed <- time.Now():
+		default:
+		}
+		c.WriteError("OOM command not allowed when used memory > 'maxmemory'.")
+		return true
+	})
+	p := &place{t: t, url: "redis://" + mini.Addr(), logs: &logs{}}
+	q := p.open()
+	handler, seen := record()
+	p.serve(q, 4, handler)
+	first := await(t, failed)
+	for range 4 {
+		await(t, failed)
+	}
+	if took := time.Since(first); took < 3*backOff {
+		t.Fatalf("five failed looks for work took only %v", took)
+	}
+	mini.Server().SetPreHook(nil)
+	q.Ring(t.Context(), task("a"))
+	await(t, seen)
+	t.Logf("%d looks for work failed", fetches.Load())
+}

@@ -42,7 +42,7 @@ type ModelRequest struct {
 // Script is what drives the deterministic playbook model.
 type Script struct {
 	Inputs       []string      // texts of the Turn's input in order: people's messages and task texts
-	StepsDone    int           // model steps that this Turn has committed
+	StepsDone    int           // committed model steps of this Turn that asked for calls
 	Outcomes     []ToolOutcome // what each call of this Turn gave, in order
 	Instructions string        // of the Bot, for review Chats
 }

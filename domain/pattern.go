@@ -143,3 +143,18 @@ func canonicalPattern(pattern string) string {
 func isRole(entry string) bool {
 	return entry == RoleRead || entry == RoleWrite || entry == RoleAdmin
 }
+
+// Within reports whether an entry gives nothing beyond this list.
+func (p Permissions) Within(entry string) bool {
+	if isRole(entry) {
+		return p.HasRole(entry)
+	}
+	for _, own := range p {
+		// A star in entry is matched by a star of own alone, so matching it as plain
+		// text is enough.
+		if !isRole(own) && Match(canonicalPattern(own), canonicalPattern(entry)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"openbot/domain"
+)
+
+// builtin is a tool of OpenBot itself. One with run does its work inside the
+// commit of the step; the others go out to an App as a read.
+type builtin struct {
+	shown     domain.ModelTool
+	kind      domain.CallKind
+	schema    *jsonschema.Resolved
+	hasReason bool
+	run       func(ctx context.Context, e *Engine, w *stepWork, arguments json.RawMessage) (string, error)
+}
+
+// builtins are the tools that every Bot has.
+var builtins = sync.OnceValue(func() []builtin {
+	return []builtin{
+		define("openbot_remember", "Replaces your memory, the text that you see in every Chat. Give the whole new text.",
+			`{"type":"object","properties":{"memory":{"type":"string","maxLength":100000}},"required":["memory"],"additionalProperties":false}`,
+			domain.CallBuiltin, remember),
+		define("openbot_list_bots", "Lists the Bots that you can give work to, with their roles.",
+			`{"type":"object","properties":{},"additionalProperties":false}`, domain.CallBuiltin, listBots),
+		define("openbot_bot_details", "Reads the role and instructions of one Bot.",
+			`{"type":"object","properties":{"bot":{"type":"string"}},"required":["bot"],"additionalProperties":false}`,
+			domain.CallBuiltin, botDetails),
+		define("openbot_read_app_resource", "Reads a resource of an App.",
+			`{"type":"object","properties":{"connection":{"type":"string"},"uri":{"type":"string"}},"required":["connection","uri"],"additionalProperties":false}`,
+			domain.CallResource, nil),
+		define("openbot_get_app_prompt", "Gets a prompt of an App.",
+			`{"type":"object","properties":{"connection":{"type":"string"},"name":{"type":"string"},"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["connection","name"],"additionalProperties":false}`,
+			domain.CallPrompt, nil),
+	}
+})
+
+func define(name, description, schema string, kind domain.CallKind,
+	run func(context.Context, *Engine, *stepWork, json.RawMessage) (string, error)) builtin {
+	resolved, err := resolveSchema(json.RawMessage(schema))
+	if err != nil {
+		panic("the schema of " + name + " does not resolve: " + err.Error())
+	}
+	return builtin{shown: domain.ModelTool{Name: name, Description: description, Schema: json.RawMessage(schema)},
+		kind: kind, schema: resolved, run: run}
+}
+
+func remember(_ context.Context, _ *Engine, w *stepWork, arguments json.RawMessage) (string, error) {
+	var in struct{ Memory string }
+	if err := json.Unmarshal(arguments, &in); err != nil {
+		return "", err
+	}
+	if len(in.Memory) > domain.MaxBotMemory {
+		return "", fmt.Errorf("the memory has more than %d bytes", domain.MaxBotMemory)
+	}
+	w.bot.Memory = in.Memory
+	w.botChanged = true
+	return "Done: your memory was replaced.", nil
+}
+
+func listBots(ctx context.Context, e *Engine, w *stepWork, _ json.RawMessage) (string, error) {
+	bots, err := e.Store.Bots(ctx, w.facts.Organization.ID, w.facts.Turn.Member, domain.Page{Limit: 200})
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, bot := range bots {
+		if bot.ArchivedAt == nil && bot.Kind == domain.BotLasting {
+			fmt.Fprintf(&b, "%s %q: %s\n", bot.ID, bot.Name, bot.Role)
+		}
+	}
+	if b.Len() == 0 {
+		return "There is no other Bot.", nil
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+func botDetails(ctx context.Context, e *Engine, w *stepWork, arguments json.RawMessage) (string, error) {
+	var in struct{ Bot domain.BotID }
+	if err := json.Unmarshal(arguments, &in); err != nil {
+		return "", err
+	}
+	bot, err := e.visibleBot(ctx, w.facts.Organization.ID, w.facts.Turn.Member, in.Bot)
+	if domain.IsCode(err, domain.CodeNotFound) {
+		return "", fmt.Errorf("there is no Bot %q", in.Bot)
+	}
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(map[string]string{"bot": string(bot.ID), "name": bot.Name, "role": bot.Role, "instructions": bot.Instructions})
+	return string(text), err
+}

@@ -1,0 +1,289 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"openbot/domain"
+)
+
+// How old the last look at an App may be before a call goes out.
+const (
+	lookAge       = time.Minute
+	lookAgeWaited = 10 * time.Second // for a call that waited for a decision
+)
+
+// Sending is one call that its worker has taken: sending is committed, and the
+// worker may send it once before the lease is up.
+type Sending struct {
+	Call       domain.Call
+	Lease      string
+	Until      time.Time // the worker's own end, before that of the lease
+	Connection *domain.Connection
+	HostTool   *domain.HostTool
+}
+
+// Taking is what a worker got when it asked for a call.
+type Taking struct {
+	Sending *Sending           // the call is the worker's
+	Look    *domain.Connection // the App must be looked at first; then ask again
+}
+
+// TakeCall looks at an allowed call once more and commits that it is going out.
+// It gives neither when the call is not wanted any more, or was refused at this
+// last look. looked says that the caller has just looked at the App.
+func (e *Engine) TakeCall(ctx context.Context, id domain.CallID, version int64, looked bool) (Taking, error) {
+	var taking Taking
+	err := e.decideCall(ctx, id, func(d *draft, f *domain.CallFacts) error {
+		taking = Taking{}
+		if f.Call.Status != domain.CallAllowed || f.Call.Version != version {
+			return nil
+		}
+		w := callWork{d: d, f: f}
+		if f.Turn.Status.Ended() || f.Chat.DeletedAt != nil {
+			return w.move(domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
+		}
+		if !looked && lookDue(f, d.at) {
+			taking.Look = f.Connection
+			return nil
+		}
+		f.Call.Repeatable = repeatable(f.Organization.Settings, f.Call, f.HostTool)
+		if refusal := lastLook(d.at, f); refusal != nil {
+			return w.move(*refusal)
+		}
+		lease := uuid.NewString()
+		if err := w.move(domain.Taken{At: d.at, Lease: lease}); err != nil {
+			return err
+		}
+		taking.Sending = &Sending{Call: w.call, Lease: lease, Until: d.at.Add(domain.LeaseTime - domain.LeaseMargin),
+			Connection: f.Connection, HostTool: f.HostTool}
+		return nil
+	})
+	if err != nil {
+		return Taking{}, err
+	}
+	return taking, nil
+}
+
+// lookDue reports whether the App must be looked at before this call.
+func lookDue(f *domain.CallFacts, at time.Time) bool {
+	c := f.Connection
+	if c == nil || c.DeletedAt != nil {
+		return false
+	}
+	age := lookAge
+	if f.Call.Waited {
+		age = lookAgeWaited
+	}
+	return c.LookedAt == nil || !domain.Before(at, c.LookedAt.Add(age))
+}
+
+// lastLook checks the binding, policy, deny Grants, and that what allowed the call
+// still stands. It gives nil when the call may go out.
+func lastLook(at time.Time, f *domain.CallFacts) *domain.Refused {
+	c := f.Call
+	a := domain.Attempt{At: at, Bot: f.Turn.Bot, Member: c.Member, Chat: c.Chat, Capability: c.Capability,
+		Rights: f.Rights, Revision: c.Revision, Grants: f.Grants}
+	changed := false
+	switch {
+	case c.Connection != "":
+		a.Visible = f.Connection != nil && f.Connection.VisibleTo(c.Member)
+		changed = a.Visible && f.Connection.Revision != c.Revision
+	case c.Kind == domain.CallHost:
+		a.Visible = f.HostTool != nil && f.HostTool.DeletedAt == nil
+		changed = a.Visible && f.HostTool.Revision != c.Revision
+	}
+	if c.Capability == (domain.Capability{}) && !a.Visible {
+		return &domain.Refused{At: at, Denied: true, Result: domain.TextDenied(domain.DecidedBy{Step: domain.StepPolicy}, "the member cannot see the target")}
+	}
+	verdict := domain.Recheck(a, c.Decided)
+	if verdict.Outcome == domain.OutcomeAllow && c.Decided.Step == domain.StepExemption &&
+		exemption(f.Organization.Settings, c, f.HostTool) == "" {
+		verdict = domain.Verdict{Outcome: domain.OutcomeDeny, Reason: "the setting that exempted it was taken away",
+			Decided: domain.DecidedBy{Step: domain.StepPolicy, By: domain.Actor{Tag: domain.TagPolicy}, AtMs: at.UnixMilli()}}
+	}
+	if verdict.Outcome != domain.OutcomeAllow {
+		decided := verdict.Decided
+		return &domain.Refused{At: at, Denied: true, Decided: &decided, Result: domain.TextDenied(decided, verdict.Reason)}
+	}
+	if changed {
+		return &domain.Refused{At: at, Result: domain.TextRevisionChanged()}
+	}
+	return nil
+}
+
+// RenewCall says that the call is still out. It gives the worker's new end, and
+// false when the lease is another's or the work was stopped.
+func (e *Engine) RenewCall(ctx context.Context, s *Sending) (time.Time, bool, error) {
+	at := e.now()
+	ok, err := e.Store.RenewLease(ctx, s.Call.ID, s.Lease, at.Add(domain.LeaseTime))
+	return at.Add(domain.LeaseTime - domain.LeaseMargin), ok, err
+}
+
+// SettleCall saves what the App answered, or that the call surely did not go out.
+// An answer under a lease that is another's by now is dropped: the call was
+// already declared unknown.
+func (e *Engine) SettleCall(ctx context.Context, s *Sending, failed bool, result string) error {
+	return e.moveCall(ctx, s, func(d *draft, _ *domain.CallFacts) domain.CallEvent {
+		return domain.Returned{At: d.at, Lease: s.Lease, Failed: failed, Result: safeText(result)}
+	})
+}
+
+// LoseCall saves that the call went out and no answer came back.
+func (e *Engine) LoseCall(ctx context.Context, s *Sending) error {
+	return e.moveCall(ctx, s, func(d *draft, f *domain.CallFacts) domain.CallEvent {
+		return lost(d, f, s.Lease)
+	})
+}
+
+func (e *Engine) moveCall(ctx context.Context, s *Sending, event func(*draft, *domain.CallFacts) domain.CallEvent) error {
+	return e.decide(ctx, string(s.Call.Chat), func(d *draft) error {
+		f, err := e.Store.CallFacts(ctx, s.Call.ID)
+		if err != nil {
+			return gone(err)
+		}
+		if f.Call.Status != domain.CallSending || f.Call.Lease != s.Lease {
+			return nil
+		}
+		w := callWork{d: d, f: &f}
+		return w.move(event(d, &f))
+	})
+}
+
+// LapseCall looks at a call whose lease may have run out: its worker died between
+// sending and the answer.
+func (e *Engine) LapseCall(ctx context.Context, id domain.CallID) error {
+	return e.decideCall(ctx, id, func(d *draft, f *domain.CallFacts) error {
+		if f.Call.Status != domain.CallSending || !f.Call.LeaseRanOut(d.at) {
+			return nil
+		}
+		w := callWork{d: d, f: f}
+		return w.move(lost(d, f, ""))
+	})
+}
+
+func lost(d *draft, f *domain.CallFacts, lease string) domain.Lost {
+	f.Call.Repeatable = repeatable(f.Organization.Settings, f.Call, f.HostTool) && !f.Turn.Status.Ended()
+	return domain.Lost{At: d.at, Lease: lease, Request: newID[domain.RequestID](domain.PrefixRequest),
+		Result: domain.TextNoAnswer(f.Call.Sends)}
+}
+
+// decideCall carries out one decision about a call. What was loaded to find its
+// Chat serves the first try: the versions fence it.
+func (e *Engine) decideCall(ctx context.Context, id domain.CallID, plan func(d *draft, f *domain.CallFacts) error) error {
+	facts, err := e.Store.CallFacts(ctx, id)
+	if err != nil {
+		return gone(err)
+	}
+	loaded := true
+	return e.decide(ctx, string(facts.Chat.ID), func(d *draft) error {
+		if !loaded {
+			if facts, err = e.Store.CallFacts(ctx, id); err != nil {
+				return gone(err)
+			}
+		}
+		loaded = false
+		f := facts
+		return plan(d, &f)
+	})
+}
+
+// gone drops work on a row that there is not any more.
+func gone(err error) error {
+	if domain.IsCode(err, domain.CodeNotFound) {
+		return nil
+	}
+	return err
+}
+
+// callWork moves one call and lets its Turn follow.
+type callWork struct {
+	d    *draft
+	f    *domain.CallFacts
+	call domain.Call // after the move
+}
+
+// move decides the event, writes the call, makes the Request that an unknown
+// outcome needs, and lets the Turn follow.
+func (w *callWork) move(ev domain.CallEvent) error {
+	next, err := domain.DecideCall(w.f.Call, ev)
+	if err != nil {
+		return err
+	}
+	if w.d.chat == nil {
+		w.d.in(&w.f.Chat)
+	}
+	w.call = next
+	w.d.call(&next)
+	if next.Status == domain.CallUnknown && next.Open() {
+		w.d.request(w.askUnknown(next))
+	}
+	return w.follow(next)
+}
+
+// follow lets the Turn go where the calls of its newest step leave it.
+func (w *callWork) follow(moved domain.Call) error {
+	if w.f.Turn.Status.Ended() || moved.Step != w.f.Turn.Steps {
+		return nil
+	}
+	open, runnable := 0, 0
+	for _, s := range w.f.Siblings {
+		c := domain.Call{Status: s.Status}
+		if s.Ended {
+			c.EndedAt = &w.d.at
+		}
+		if s.ID == moved.ID {
+			c = moved
+		}
+		if c.Open() {
+			open++
+		}
+		if c.Runnable() {
+			runnable++
+		}
+	}
+	before := w.f.Turn.Status
+	next, err := domain.DecideTurn(w.f.Turn, domain.CallsMoved{At: w.d.at, Open: open, Runnable: runnable})
+	if err != nil {
+		return err
+	}
+	if next.Status == before && next.OpenCalls == w.f.Turn.OpenCalls && next.DueAt == nil && w.f.Turn.DueAt == nil {
+		return nil
+	}
+	w.d.turn(before, &next)
+	return nil
+}
+
+// askUnknown makes the Request to the person about a call that went out and gave
+// no sign.
+func (w *callWork) askUnknown(c domain.Call) *domain.Request {
+	r := &domain.Request{ID: c.Request, Organization: c.Organization, Member: c.Member, Bot: w.f.Turn.Bot,
+		Capability: c.Capability, Reason: c.Reason, Approver: domain.Person(c.Member), Chain: []domain.BotID{w.f.Turn.Bot},
+		Chat: c.Chat, Turn: c.Turn, Call: c.ID, Arguments: c.Arguments, Endorsements: []domain.Endorsement{}, Tags: []string{},
+		Unknown: &domain.Unknown{SentAtMs: c.SentAt.UnixMilli()}, Status: domain.RequestPending, CreatedAt: w.d.at,
+		UpdatedAt: w.d.at, ExpiresAt: w.d.at.Add(w.f.Organization.Settings.RequestTimeout())}
+	if before := w.f.Request; before != nil {
+		r.Chain = before.Chain
+	}
+	if c.Kind == domain.CallApp {
+		r.App = &domain.SavedCall{Connection: c.Connection, Revision: c.Revision, Tool: c.Tool, SHA256: c.Digest}
+	}
+	return r
+}
+
+// PromptArguments reads the arguments of openbot_get_app_prompt and
+// openbot_read_app_resource from a saved call.
+func (s *Sending) PromptArguments() (name, uri string, arguments map[string]string) {
+	var in struct {
+		Name      string
+		URI       string
+		Arguments map[string]string
+	}
+	if err := json.Unmarshal(s.Call.Arguments, &in); err != nil {
+		return "", "", nil // the schema was checked when the call was saved
+	}
+	return in.Name, in.URI, in.Arguments
+}

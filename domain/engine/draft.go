@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+
+	"openbot/domain"
+)
+
+// draft collects what one decision changes.
+type draft struct {
+	at     time.Time
+	commit domain.Commit
+	chat   *domain.Chat // the Chat whose items and events are numbered
+	freed  bool         // what it rings was set free by an answer
+	trace  string
+	result any // what the command returns, for a kept answer
+}
+
+func (d *draft) empty() bool {
+	c := d.commit
+	return len(c.Rows) == 0 && len(c.Items) == 0 && len(c.Inputs) == 0 && len(c.Taken) == 0 && len(c.Events) == 0
+}
+
+// put adds rows to write.
+func (d *draft) put(rows ...domain.Row) { d.commit.Rows = append(d.commit.Rows, rows...) }
+
+// in names the Chat that items and events belong to. It is written with them, so
+// that its counters are fenced by its version.
+func (d *draft) in(chat *domain.Chat) {
+	d.chat = chat
+	chat.UpdatedAt = d.at
+	d.put(chat)
+}
+
+func (d *draft) item(i domain.Item) {
+	d.chat.LastItem++
+	i.Chat, i.Sequence, i.CreatedAt = d.chat.ID, d.chat.LastItem, d.at
+	d.commit.Items = append(d.commit.Items, i)
+}
+
+func (d *draft) event(kind, subject string, data map[string]any) {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		raw = []byte("{}") // maps of strings and numbers always marshal
+	}
+	d.chat.LastEvent++
+	d.commit.Events = append(d.commit.Events, domain.Event{
+		Organization: d.chat.Organization, Member: d.chat.Member, Chat: d.chat.ID, Sequence: d.chat.LastEvent,
+		Kind: kind, Subject: subject, Data: raw, At: d.at,
+	})
+}
+
+// turn writes a Turn, lets its Chat follow it, and tells readers when its status
+// changed.
+func (d *draft) turn(before domain.TurnStatus, t *domain.Turn) {
+	d.put(t)
+	d.chat.LastTurn = t.ID
+	d.chat.Status = t.Status.ChatStatus()
+	if t.Status.Ended() {
+		d.chat.Turn = ""
+	} else {
+		d.chat.Turn = t.ID
+	}
+	if before == t.Status {
+		return
+	}
+	data := map[string]any{"turn": t.ID, "status": t.Status, "response": t.Status.ResponseStatus()}
+	if t.Answer != "" && t.Status == domain.TurnCompleted {
+		data["answer"] = t.Answer
+	}
+	if t.Error != "" {
+		data["error"] = t.Error
+	}
+	d.event(domain.EventTurnStatus, string(t.ID), data)
+}
+
+// call writes a call and tells readers; one that has just ended also leaves its
+// result in the history.
+func (d *draft) call(c *domain.Call) {
+	d.put(c)
+	data := map[string]any{"turn": c.Turn, "call": c.ID, "name": c.Name, "status": c.Status}
+	if c.Status == domain.CallWaiting || c.Status == domain.CallUnknown && c.Open() {
+		data["request"] = c.Request
+	}
+	d.event(domain.EventCallStatus, string(c.ID), data)
+	if !c.Open() {
+		d.item(domain.Item{Turn: c.Turn, Step: c.Step, Kind: domain.ItemToolResult, From: domain.FromServer, Text: c.Result, Call: c.ID})
+	}
+}
+
+// request writes a Request and tells readers.
+func (d *draft) request(r *domain.Request) {
+	d.put(r)
+	kind := domain.EventRequestDecided
+	if r.Status == domain.RequestPending {
+		kind = domain.EventRequestPending
+	}
+	data := map[string]any{"request": r.ID, "turn": r.Turn, "toolCallId": r.Call, "status": r.Status, "revision": r.Revision,
+		"capability": r.Capability, "approver": r.Approver}
+	if r.Decision != nil {
+		data["decision"] = r.Decision
+	}
+	d.event(kind, string(r.ID), data)
+}
+
+// nearTimer is how far ahead a deadline is rung by the commit that makes it; later
+// ones are found by the scheduler.
+const nearTimer = 3 * time.Minute
+
+// rings gives the tasks that follow from the rows that were written: the rows say
+// who must look at them and when.
+func (d *draft) rings() []domain.Task {
+	var tasks []domain.Task
+	for _, row := range d.commit.Rows {
+		var t domain.Task
+		switch r := row.(type) {
+		case *domain.Turn:
+			if !r.StepDue() || r.DueAt == nil {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskTurnStep, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyTurn}
+			if r.Steps > 0 {
+				t.Urgency = domain.UrgencyAnswer
+			}
+			if r.Tries > 0 {
+				t.At = *r.DueAt
+			}
+		case *domain.Call:
+			if r.Status != domain.CallAllowed {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskCallSend, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyTurn}
+			if d.freed || r.Waited {
+				t.Urgency = domain.UrgencyAnswer
+			}
+		case *domain.Request:
+			if r.Status != domain.RequestPending || r.ExpiresAt.Sub(d.at) > nearTimer {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskRequestElapse, Subject: string(r.ID), Revision: r.ExpiresAt.UnixMilli(),
+				Urgency: domain.UrgencyAnswer, At: r.ExpiresAt}
+		case *domain.Grant:
+			if r.SettleDueAt == nil {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskGrantSettle, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyAnswer}
+		case *domain.Connection:
+			if r.LookDueAt == nil {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskConnectionLook, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyReview}
+		case *domain.Token:
+			if r.ClosingDueAt == nil {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskTokenClose, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyRest}
+		case *domain.Member:
+			if r.ClosingDueAt == nil {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskTokenClose, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyRest}
+		default:
+			continue
+		}
+		t.Trace = d.trace
+		tasks = append(tasks, t)
+	}
+	return tasks
+}
+
+// streams gives the readers that must hear of the commit.
+func (d *draft) streams() []string {
+	var streams []string
+	if len(d.commit.Events) > 0 {
+		streams = append(streams, domain.ChatStream(d.chat.ID), domain.MemberStream(d.chat.Member))
+	}
+	for _, row := range d.commit.Rows {
+		if c, ok := row.(*domain.Connection); ok && c.LookDueAt == nil {
+			streams = append(streams, domain.ConnectionStream(c.ID))
+		}
+	}
+	return streams
+}

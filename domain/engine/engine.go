@@ -1,0 +1,142 @@
+// Package engine is the only writer of state. It loads what a decision needs, asks
+// the pure functions of domain, commits their outcome with compare-and-set on
+// versions in one transaction, and only then rings workers and readers. On a
+// conflict it loads and decides again; it never writes an old decision again.
+//
+// It never calls a model or an App, and knows nothing of HTTP, SQL or Redis: those
+// stand behind the ports in ports.go.
+package engine
+
+import (
+	"context"
+	"hash/maphash"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"openbot/domain"
+)
+
+// Options are what an Engine is made of.
+type Options struct {
+	Store   Store
+	Ringer  Ringer
+	Live    Live
+	Limiter Limiter
+	Models  Models
+	Sealer  Sealer
+	Logger  *slog.Logger
+	// Clock gives the time; nil means the machine's.
+	Clock func() time.Time
+	// DefaultModel is that of Bots without one of their own, as provider:model.
+	DefaultModel string
+	// CheckModel says in one line what is wrong with a model's name; nil takes any.
+	CheckModel func(model string) error
+	// CheckURL says in one line what is wrong with an App's address; nil takes any.
+	CheckURL func(address string) error
+	// AllowCommands lets admins connect Apps that are started as commands.
+	AllowCommands bool
+}
+
+// Engine carries out commands. It keeps no state of its own beside caches, so any
+// number of engines may work on one store.
+type Engine struct {
+	Options
+	lanes [laneCount]chan struct{}
+	seed  maphash.Seed
+	tools preparedTools
+}
+
+// laneCount bounds how many Chats of one process commit at the same time; it is
+// far above the pool of any database.
+const laneCount = 512
+
+// maxDecides is how often a decision is made anew before the caller hears of the
+// conflict.
+const maxDecides = 40
+
+// New makes an Engine.
+func New(o Options) *Engine {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	e := &Engine{Options: o, seed: maphash.MakeSeed()}
+	for i := range e.lanes {
+		e.lanes[i] = make(chan struct{}, 1)
+	}
+	return e
+}
+
+// now is the time in the precision that rows keep.
+func (e *Engine) now() time.Time { return e.Clock().UTC().Truncate(time.Microsecond) }
+
+// newID makes an ID: a prefix and a UUIDv7 in hex.
+func newID[T ~string](prefix string) T {
+	id := uuid.Must(uuid.NewV7())
+	return T(prefix + strings.ReplaceAll(id.String(), "-", ""))
+}
+
+// decide carries out one decision: plan loads, decides and fills the draft, which
+// is then committed. Decisions about the same subject take turns within this
+// process, so that many answers at once cost one try each; between processes the
+// versions decide and the loser plans again.
+func (e *Engine) decide(ctx context.Context, subject string, plan func(d *draft) error) error {
+	lane := e.lanes[maphash.String(e.seed, subject)%laneCount]
+	select {
+	case lane <- struct{}{}:
+		defer func() { <-lane }()
+	case <-ctx.Done():
+		return domain.Wrap(domain.CodeUnavailable, "Unavailable", "The server was too busy to take this in time. Try again.", ctx.Err())
+	}
+	keeping := keepingFrom(ctx)
+	for try := 1; ; try++ {
+		d := &draft{at: e.now()}
+		d.commit.At = d.at
+		if err := plan(d); err != nil {
+			return err
+		}
+		if d.empty() {
+			return nil
+		}
+		if err := keeping.keep(d); err != nil {
+			return err
+		}
+		err := e.Store.Commit(ctx, d.commit)
+		if err == nil {
+			e.announce(ctx, d)
+			return nil
+		}
+		if !domain.IsCode(err, domain.CodeConflict) {
+			return err
+		}
+		if kept, found := e.alreadyKept(ctx, keeping); found {
+			return kept
+		}
+		if try == maxDecides {
+			return err
+		}
+		select {
+		case <-time.After(time.Duration(rand.Int64N(int64(min(try, 10)) * int64(2*time.Millisecond)))):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// announce rings workers and readers after a commit. Both are best effort: a ring
+// that is lost is made up for by the sweep.
+func (e *Engine) announce(ctx context.Context, d *draft) {
+	ctx = context.WithoutCancel(ctx)
+	if tasks := d.rings(); len(tasks) > 0 {
+		e.Ringer.Ring(ctx, tasks...)
+	}
+	if streams := d.streams(); len(streams) > 0 {
+		e.Live.Publish(ctx, streams...)
+	}
+}

@@ -1,0 +1,22 @@
+package engine
+
+import (
+	"fmt"
+
+	"openbot/domain"
+)
+
+// invalid is an error about one field of an input.
+func invalid(path, message string) *domain.Error {
+	return &domain.Error{Code: domain.CodeInvalid, Tag: "InvalidInput", Message: path + " " + message,
+		Faults: []domain.Fault{{Path: path, Message: message}}}
+}
+
+func invalidf(path, format string, args ...any) *domain.Error {
+	return invalid(path, fmt.Sprintf(format, args...))
+}
+
+func invalidFaults(faults []domain.Fault) *domain.Error {
+	return &domain.Error{Code: domain.CodeInvalid, Tag: "InvalidInput",
+		Message: faults[0].Path + " " + faults[0].Message, Faults: faults}
+}

@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"openbot/domain"
+)
+
+// DueTasks gives the tasks of open rows of one kind whose time has come, oldest
+// first. The sweep rings them: whoever holds one of them may be dead.
+func (e *Engine) DueTasks(ctx context.Context, kind domain.TaskKind, ahead time.Duration, limit int) ([]domain.Task, error) {
+	rows, err := e.Store.Due(ctx, kind, e.now().Add(ahead), limit)
+	if err != nil {
+		return nil, err
+	}
+	now := e.now()
+	tasks := make([]domain.Task, len(rows))
+	for i, r := range rows {
+		tasks[i] = domain.Task{Kind: kind, Subject: r.ID, Revision: r.Version, Urgency: r.Urgency, Overdue: !domain.Before(now, r.DueAt)}
+		if !tasks[i].Overdue {
+			tasks[i].At = r.DueAt
+		}
+	}
+	return tasks, nil
+}
+
+// observeEvery is how often a reader looks at the saved rows without being told.
+const observeEvery = 5 * time.Second
+
+// observeBatch is how many events are read at a time.
+const observeBatch = 500
+
+// ObserveChat gives a Chat's events after a sequence to send, first the saved
+// ones, then those that come, until ctx ends or send fails. quiet is called when
+// nothing came for a while, to keep the connection alive.
+func (e *Engine) ObserveChat(ctx context.Context, p domain.Principal, id domain.ChatID, after int64, send func([]domain.Event) error, quiet func() error) error {
+	chat, err := e.Chat(ctx, p, id)
+	if err != nil {
+		return err
+	}
+	if after > chat.LastEvent {
+		return invalidf("afterSequence", "is in the future: the newest event is %d", chat.LastEvent)
+	}
+	return e.observe(ctx, domain.ChatStream(id), after, func(ctx context.Context, after int64) ([]domain.Event, error) {
+		return e.Store.ChatEvents(ctx, id, after, observeBatch)
+	}, func(ev domain.Event) int64 { return ev.Sequence }, send, quiet)
+}
+
+// ObserveMember gives everything that concerns the caller after a position. A
+// negative position starts at what comes next.
+func (e *Engine) ObserveMember(ctx context.Context, p domain.Principal, after int64, send func([]domain.Event) error, quiet func() error) error {
+	newest, err := e.Store.LastPosition(ctx, p.Member.ID)
+	if err != nil {
+		return err
+	}
+	if after < 0 {
+		after = newest
+	}
+	return e.observe(ctx, domain.MemberStream(p.Member.ID), after, func(ctx context.Context, after int64) ([]domain.Event, error) {
+		return e.Store.MemberEvents(ctx, p.Member.ID, after, observeBatch)
+	}, func(ev domain.Event) int64 { return ev.Position }, send, quiet)
+}
+
+func (e *Engine) observe(ctx context.Context, stream string, after int64, read func(context.Context, int64) ([]domain.Event, error),
+	place func(domain.Event) int64, send func([]domain.Event) error, quiet func() error) error {
+	told, stop := e.Live.Subscribe(stream)
+	defer stop()
+	again := time.NewTicker(observeEvery)
+	defer again.Stop()
+	for {
+		events, err := read(ctx, after)
+		if err != nil {
+			return err
+		}
+		if len(events) > 0 {
+			if err := send(events); err != nil {
+				return err
+			}
+			after = place(events[len(events)-1])
+		}
+		if len(events) == observeBatch {
+			continue
+		}
+		select {
+		case <-told:
+		case <-again.C:
+			if err := quiet(); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -214,8 +214,8 @@ func TestTheEdgesThatAreAllowed(t *testing.T) {
 		{"OPENBOT_TOKEN=" + strings.Repeat("!", 32)}, {"OPENBOT_TOKEN=" + strings.Repeat("~", 200)},
 		{"OPENBOT_SECRET_KEY=" + strings.Repeat("ä", 32)}, {"OPENBOT_WORKERS=10000"}, {"OPENBOT_LISTEN=:0"},
 		{"OPENBOT_LISTEN=0.0.0.0:80"}, {"OPENBOT_LISTEN=[fe80::1%eth0]:80"}, {"OPENBOT_LISTEN=bots.example.org:443"},
-		{"DATABASE_URL=postgresql:///db?host=/run/postgresql"}, {"REDIS_URL=redis://a:1,b:2,c:3/0"},
-		{"REDIS_URL=redis-sentinel://:p@a:1,b:2/0?master=main"}, {"OPENBOT_MODEL=openai:org/model-1.5:latest"},
+		{"DATABASE_URL=postgresql:///db?host=/run/postgresql"}, {"REDIS_URL=rediss-cluster://a:1,b:2,c:3"},
+		{"REDIS_URL=redis-sentinel://:p@a:1,b:2/main/0"}, {"OPENBOT_MODEL=openai:org/model-1.5:latest"},
 	} {
 		if _, err := config.Load(write(t, "data:\n"), environ); err != nil {
 			t.Errorf("%v: %v", environ, err)

@@ -196,8 +196,8 @@ func checkWebURL(address string) error {
 	return nil
 }
 
-var redisSchemes = []string{"redis", "rediss", "redis-cluster", "rediss-cluster",
-	"redis-sentinel", "rediss-sentinel", "redis-socket", "unix"}
+// The s stands for TLS; the last four take lists of hosts.
+var redisSchemes = []string{"redis", "rediss", "redis-cluster", "rediss-cluster", "redis-sentinel", "rediss-sentinel"}
 
 // checkServiceURL looks at the outer form only: lists of hosts are no URL of the
 // standard library, and the driver that opens it knows the rest.
@@ -207,7 +207,7 @@ func checkServiceURL(address string, schemes ...string) error {
 	}
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok || rest == "" || !slices.Contains(schemes, scheme) || !isVisible(address) {
-		return fmt.Errorf("must be an address that starts with %s:// and has no spaces", strings.Join(schemes[:2], ":// or "))
+		return fmt.Errorf("must be an address that starts with %s:// and has no spaces", strings.Join(schemes, "://, "))
 	}
 	return nil
 }

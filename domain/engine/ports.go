@@ -54,6 +54,12 @@ type Apps interface {
 	GetPrompt(ctx context.Context, endpoint domain.AppEndpoint, name string, arguments map[string]string) (domain.AppResult, error)
 }
 
+// Hosts reaches tools of the host. Its errors are *domain.AppError.
+type Hosts interface {
+	// CallHost sends one call to a tool of the host once, signed; ready as in Apps.Call.
+	CallHost(ctx context.Context, tool domain.HostTool, call domain.Call, ready func() error) (domain.AppResult, error)
+}
+
 // Sealer encrypts secrets at rest.
 type Sealer interface {
 	// Seal encrypts a text for one organization and one owner; both are bound to it.
@@ -123,7 +129,8 @@ type Store interface {
 	Inbox(ctx context.Context, chat domain.ChatID) ([]domain.Input, error)
 
 	// RenewLease moves the end of a lease of a call that is out. It reports false when
-	// the lease is another's, or the Turn of the call has ended.
+	// the lease is another's by now. A Turn that has ended changes nothing: a call that
+	// is out keeps its lease until its answer is saved.
 	RenewLease(ctx context.Context, call domain.CallID, lease string, until time.Time) (bool, error)
 	// PushTurn moves the due_at of a Turn whose model step is under way and shows it as
 	// running. It reports false when its version has moved: the step is not wanted.

@@ -1,0 +1,37 @@
+package worker
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"openbot/domain"
+)
+
+// Metrics counts what workers sent out. A nil Metrics counts nothing.
+type Metrics struct {
+	models *prometheus.CounterVec
+	calls  *prometheus.CounterVec
+}
+
+// NewMetrics registers the counters of workers.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		models: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "openbot_model_calls_total",
+			Help: "Model calls by outcome."}, []string{"outcome"}),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "openbot_tool_calls_total",
+			Help: "Tool calls that went out, by kind and outcome."}, []string{"kind", "outcome"}),
+	}
+	registry.MustRegister(m.models, m.calls)
+	return m
+}
+
+func (m *Metrics) model(outcome string) {
+	if m != nil {
+		m.models.WithLabelValues(outcome).Inc()
+	}
+}
+
+func (m *Metrics) call(kind domain.CallKind, outcome string) {
+	if m != nil {
+		m.calls.WithLabelValues(string(kind), outcome).Inc()
+	}
+}

@@ -1,0 +1,151 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"openbot/domain"
+	"openbot/domain/engine"
+)
+
+// send takes an allowed call and sends it. sending is committed before the first
+// byte goes out, the outcome after the last.
+func (w *Worker) send(ctx context.Context, id domain.CallID, version int64) error {
+	taking, err := w.Engine.TakeCall(ctx, id, version, false)
+	if err != nil {
+		return err
+	}
+	if taking.Look != nil {
+		if err := w.lookAt(ctx, *taking.Look); err != nil {
+			return err
+		}
+		if taking, err = w.Engine.TakeCall(ctx, id, version, true); err != nil {
+			return err
+		}
+	}
+	if taking.Sending == nil {
+		return nil
+	}
+	return w.carry(ctx, taking.Sending)
+}
+
+// carry sends a call that is this worker's. A stop of the worker does not cut a
+// call that is out: what it did would not be known. The lease bounds it instead.
+func (w *Worker) carry(ctx context.Context, s *engine.Sending) error {
+	held, release := w.hold(context.WithoutCancel(ctx), s)
+	result, err := w.reach(held, s, held.alive)
+	release()
+
+	commit, stop := saving(ctx)
+	defer stop()
+	var failure *domain.AppError
+	switch {
+	case err == nil:
+		w.Metrics.call(s.Call.Kind, outcome(!result.IsError))
+		return w.Engine.SettleCall(commit, s, result.IsError, result.Text)
+	case errors.Is(err, errLeaseOver):
+		return w.Engine.SettleCall(commit, s, true, domain.TextAppFailed("the worker was held up before the call went out. It was not executed."))
+	case errors.As(err, &failure) && failure.NoAnswer:
+		w.Metrics.call(s.Call.Kind, "unknown")
+		w.Logger.Warn("a call gave no answer", "call", s.Call.ID, "chat", s.Call.Chat, "turn", s.Call.Turn, "error", failure)
+		return w.Engine.LoseCall(commit, s)
+	case failure != nil:
+		w.Metrics.call(s.Call.Kind, "failed")
+		w.Logger.Info("a call failed", "call", s.Call.ID, "chat", s.Call.Chat, "turn", s.Call.Turn, "error", failure)
+		return w.Engine.SettleCall(commit, s, true, domain.TextAppFailed(failure.Message))
+	default:
+		w.Metrics.call(s.Call.Kind, "unknown")
+		w.Logger.Error("a call ended in a way that tells nothing", "call", s.Call.ID, "error", err)
+		return w.Engine.LoseCall(commit, s)
+	}
+}
+
+// reach sends the call to what it names.
+func (w *Worker) reach(ctx context.Context, s *engine.Sending, ready func() error) (domain.AppResult, error) {
+	switch s.Call.Kind {
+	case domain.CallApp:
+		return w.Apps.Call(ctx, engine.Endpoint(*s.Connection), domain.AppCall{Tool: s.Call.Tool, Arguments: s.Call.Arguments}, ready)
+	case domain.CallHost:
+		return w.Hosts.CallHost(ctx, *s.HostTool, s.Call, ready)
+	case domain.CallResource:
+		_, uri, _ := s.PromptArguments()
+		return w.Apps.ReadResource(ctx, engine.Endpoint(*s.Connection), uri)
+	case domain.CallPrompt:
+		name, _, arguments := s.PromptArguments()
+		return w.Apps.GetPrompt(ctx, engine.Endpoint(*s.Connection), name, arguments)
+	default:
+		return domain.AppResult{}, &domain.AppError{Message: "calls of this kind are not sent. It was not executed."}
+	}
+}
+
+// errLeaseOver says that the lease ended before the first byte went out.
+var errLeaseOver = errors.New("the lease of the call is over")
+
+// lease is a context that ends with the lease of a call, renewed every few
+// seconds while the call is out.
+type lease struct {
+	context.Context
+	mu    sync.Mutex
+	until time.Time
+}
+
+// alive is asked right before the first byte goes out. One window remains: a
+// process that is stopped between this look and the write, for longer than the
+// margin of the lease, sends late.
+func (l *lease) alive() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.Err() != nil || !domain.Before(time.Now(), l.until) {
+		return errLeaseOver
+	}
+	return nil
+}
+
+// hold renews the lease of a call until release is called.
+func (w *Worker) hold(ctx context.Context, s *engine.Sending) (held *lease, release func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	held = &lease{Context: ctx, until: s.Until}
+	over := time.AfterFunc(time.Until(s.Until), func() { cancel(errLeaseOver) })
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(domain.LeaseRenewal)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				until, ours, err := w.Engine.RenewCall(ctx, s)
+				if err == nil && !ours {
+					cancel(errLeaseOver)
+					return
+				}
+				if err != nil {
+					continue // the lease ends by itself when the database stays away
+				}
+				held.mu.Lock()
+				if over.Stop() {
+					held.until = until
+					over.Reset(time.Until(until))
+				}
+				held.mu.Unlock()
+			}
+		}
+	}()
+	return held, func() {
+		close(done)
+		<-stopped
+		over.Stop()
+		cancel(nil)
+	}
+}
+
+func outcome(ok bool) string {
+	if ok {
+		return "ok"
+	}
+	return "failed"
+}

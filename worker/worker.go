@@ -1,0 +1,187 @@
+// Package worker does what tasks ask for: model steps, App calls, looks at Apps.
+// It is the only code that talks to the outside world, always between two commits
+// of the engine, and it never writes state itself.
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"openbot/domain"
+	"openbot/domain/engine"
+)
+
+// Options are what a Worker is made of.
+type Options struct {
+	Engine *engine.Engine
+	Models engine.Models
+	Apps   engine.Apps
+	Hosts  engine.Hosts
+	Logger *slog.Logger
+	// Metrics counts what went out; nil counts nothing.
+	Metrics *Metrics
+}
+
+// Worker handles tasks. It is stateless: any number may run, each task may come
+// twice or never, and the engine's versions and leases decide whose work counts.
+type Worker struct {
+	Options
+	handlers map[domain.TaskKind]func(context.Context, domain.Task) error
+}
+
+// New makes a Worker.
+func New(o Options) *Worker {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	w := &Worker{Options: o}
+	w.handlers = map[domain.TaskKind]func(context.Context, domain.Task) error{
+		domain.TaskTurnStep: func(ctx context.Context, t domain.Task) error {
+			return w.step(ctx, domain.TurnID(t.Subject), t.Revision)
+		},
+		domain.TaskCallSend: func(ctx context.Context, t domain.Task) error {
+			return w.send(ctx, domain.CallID(t.Subject), t.Revision)
+		},
+		domain.TaskCallLapse: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.LapseCall(ctx, domain.CallID(t.Subject))
+		},
+		domain.TaskRequestElapse: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.ElapseRequest(ctx, domain.RequestID(t.Subject))
+		},
+		domain.TaskGrantSettle: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.SettleGrant(ctx, domain.GrantID(t.Subject))
+		},
+		domain.TaskConnectionLook: func(ctx context.Context, t domain.Task) error {
+			return w.look(ctx, domain.ConnectionID(t.Subject))
+		},
+		domain.TaskTokenClose: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.CloseRights(ctx, t.Subject)
+		},
+	}
+	return w
+}
+
+// Handle does what one task asks for. An error means that it may be tried again;
+// one that cannot get better is logged and dropped, since the sweep rings for
+// whatever is still open.
+func (w *Worker) Handle(ctx context.Context, task domain.Task) error {
+	handle, ok := w.handlers[task.Kind]
+	if !ok {
+		w.Logger.Warn("a task of a kind that this version does not know was dropped", "kind", task.Kind)
+		return nil
+	}
+	err := handle(ctx, task)
+	if err == nil || Retry(domain.CodeOf(err)) {
+		return err
+	}
+	w.Logger.Error("a task was given up", "kind", task.Kind, "subject", task.Subject, "error", err)
+	return nil
+}
+
+// Retry says whether a task that failed with this code is worth another try soon.
+func Retry(code domain.Code) bool {
+	switch code {
+	case domain.CodeConflict, domain.CodeUnavailable, domain.CodeExhausted, domain.CodeInternal:
+		return true
+	case domain.CodeInvalid, domain.CodeUnauthenticated, domain.CodeForbidden, domain.CodeNotFound, domain.CodePrecondition:
+		return false
+	}
+	return true
+}
+
+// step takes one model step. Its commit is fenced by the Turn's version; a step
+// that runs long pushes the Turn's due time ahead, so that nobody else starts it,
+// and learns that way when it is not wanted any more.
+func (w *Worker) step(ctx context.Context, id domain.TurnID, version int64) error {
+	step, err := w.Engine.PrepareStep(ctx, id, version)
+	if err != nil || step == nil {
+		return err
+	}
+	call, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan struct{})
+	pushed := make(chan struct{})
+	go func() {
+		defer close(pushed)
+		w.push(call, cancel, step, done)
+	}()
+	reply, err := w.Models.Call(call, step.Request)
+	close(done)
+	<-pushed
+	if errors.Is(context.Cause(call), errNotWanted) {
+		return nil
+	}
+	if err != nil && ctx.Err() != nil {
+		return domain.Wrap(domain.CodeUnavailable, "Unavailable", "the worker is stopping", ctx.Err())
+	}
+	commit, stop := saving(ctx)
+	defer stop()
+	if err == nil {
+		w.Metrics.model("ok")
+		return w.Engine.CommitStep(commit, step, reply)
+	}
+	var failure *domain.ModelError
+	if !errors.As(err, &failure) {
+		failure = &domain.ModelError{Message: "The model could not be called.", Err: err}
+	}
+	w.Metrics.model("failed")
+	w.Logger.Warn("a model call gave no reply", "turn", step.Turn(), "chat", step.Chat(), "temporary", failure.Temporary, "error", failure)
+	return w.Engine.FailStep(commit, step, failure)
+}
+
+// errNotWanted ends a model call whose Turn was stopped.
+var errNotWanted = errors.New("the step is not wanted any more")
+
+func (w *Worker) push(ctx context.Context, cancel context.CancelCauseFunc, step *engine.Step, done <-chan struct{}) {
+	tick := time.NewTicker(domain.LeaseRenewal)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			wanted, err := w.Engine.PushStep(ctx, step)
+			if err == nil && !wanted {
+				cancel(errNotWanted)
+				return
+			}
+		}
+	}
+}
+
+// saveWithin is how long a result may take to be saved when the worker stops.
+const saveWithin = 8 * time.Second
+
+// saving gives a context for saving what came back: a worker that is being stopped
+// still saves it.
+func saving(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), saveWithin)
+}
+
+// look looks at an App because somebody asked for it.
+func (w *Worker) look(ctx context.Context, id domain.ConnectionID) error {
+	c, err := w.Engine.LookTarget(ctx, id)
+	if err != nil || c == nil {
+		return err
+	}
+	return w.lookAt(ctx, *c)
+}
+
+func (w *Worker) lookAt(ctx context.Context, c domain.Connection) error {
+	look, err := w.Apps.Look(ctx, engine.Endpoint(c))
+	if err != nil && ctx.Err() != nil {
+		return domain.Wrap(domain.CodeUnavailable, "Unavailable", "the worker is stopping", ctx.Err())
+	}
+	var failure *domain.AppError
+	if err != nil && !errors.As(err, &failure) {
+		failure = &domain.AppError{Message: "The App could not be reached.", Err: err}
+	}
+	if failure != nil {
+		w.Logger.Warn("an App could not be looked at", "connection", c.ID, "error", failure)
+	}
+	commit, stop := saving(ctx)
+	defer stop()
+	return w.Engine.SaveLook(commit, c, look, failure)
+}

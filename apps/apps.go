@@ -115,17 +115,25 @@ func (a *Apps) Call(ctx context.Context, endpoint domain.AppEndpoint, call domai
 	}
 	ctx, cancel := context.WithTimeout(ctx, a.options.CallTimeout)
 	defer cancel()
-	s, err := a.awake(ctx, endpoint)
-	if err != nil {
-		return domain.AppResult{}, err
-	}
 	shot := &shot{ready: ready}
-	result, err := s.client.CallTool(withShot(ctx, shot), &mcp.CallToolParams{Name: call.Tool, Arguments: arguments})
-	e := shot.end()
-	// One bad answer is no reason to end the session; silence is.
-	a.release(s, err == nil || e.answered || e.refused != nil || e.verdict != nil)
-	if err != nil {
-		return domain.AppResult{}, s.callError(err, e)
+	var result *mcp.CallToolResult
+	for {
+		s, opened, err := a.awake(ctx, endpoint)
+		if err != nil {
+			return domain.AppResult{}, err
+		}
+		result, err = s.client.CallTool(withShot(ctx, shot), &mcp.CallToolParams{Name: call.Tool, Arguments: arguments})
+		e := shot.end()
+		// One bad answer is no reason to end the session; silence is.
+		a.release(s, err == nil || e.answered || e.refused != nil || e.verdict != nil)
+		if err == nil {
+			break
+		}
+		// A kept session may have died this very moment. As long as the one send was
+		// not even begun, another session may have it.
+		if e.taken || opened || ctx.Err() != nil {
+			return domain.AppResult{}, s.callError(err, e)
+		}
 	}
 	if result.NeedsInput() {
 		return domain.AppResult{}, badAnswer("The App asks a question back instead of giving a result, which is not supported; the call did not finish")
@@ -135,20 +143,20 @@ func (a *Apps) Call(ctx context.Context, endpoint domain.AppEndpoint, call domai
 
 // awake acquires a session for a call and makes sure that the App still knows it,
 // so that the one send is not spent on finding out.
-func (a *Apps) awake(ctx context.Context, endpoint domain.AppEndpoint) (*session, error) {
+func (a *Apps) awake(ctx context.Context, endpoint domain.AppEndpoint) (s *session, opened bool, err error) {
 	for {
 		s, opened, err := a.acquire(ctx, endpoint)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if opened || !a.stale(s) {
-			return s, nil
+			return s, opened, nil
 		}
 		pinging, cancel := context.WithTimeout(ctx, a.options.LookTimeout)
 		alive := s.ping(pinging)
 		cancel()
 		if alive {
-			return s, nil
+			return s, false, nil
 		}
 		a.release(s, false)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,7 +23,14 @@ const (
 	connection   domain.ConnectionID   = "con_1"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes the test binary an App of its own when it is started as one.
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(commandMode); mode != "" {
+		commandMain(mode)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // newApps makes Apps that may reach the loopback address, where test Apps live.
 func newApps(t *testing.T, change func(*apps.Options)) *apps.Apps {

@@ -87,6 +87,8 @@ func (s *session) unreachable(err error) string {
 		plain   *url.Error
 	)
 	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "The App did not answer in time"
 	case s.process != nil && s.process.trouble() != "":
 		return s.process.trouble()
 	case spoke(err) && errors.As(err, &fault):
@@ -103,8 +105,6 @@ func (s *session) unreachable(err error) string {
 		return "The App does not speak TLS at this address; try http:// instead of https://"
 	case errors.Is(err, exec.ErrNotFound):
 		return "The command of the App is not installed on the server"
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return "The App did not answer in time"
 	case tooBig:
 		return fmt.Sprintf("The App answered with more than %d MiB", maxBody>>20)
 	case status != 0:

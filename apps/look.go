@@ -35,12 +35,12 @@ const (
 // offer gathers what one look finds.
 type offer struct {
 	look    domain.AppLook
-	digests []any // what the digest covers, as the App gave it
+	covered []domain.AppTool // the tools as the digest covers them, with whole schemas
 }
 
 // look reads everything that the App offers and has announced.
 func (s *session) look(ctx context.Context) (domain.AppLook, error) {
-	var o offer
+	o := offer{covered: []domain.AppTool{}}
 	result := s.client.InitializeResult()
 	if result == nil || result.Capabilities == nil {
 		result = &mcp.InitializeResult{Capabilities: &mcp.ServerCapabilities{}, ServerInfo: nil}
@@ -85,27 +85,21 @@ func (o *offer) note(text string) {
 	}
 }
 
-// digest is the SHA-256 over the canonical form (RFC 8785) of all that is offered.
-// The order in which the App lists things does not count.
+// digest is the SHA-256 over the canonical form (RFC 8785) of the tools. The order in
+// which the App lists them does not count, and resources and prompts do not either:
+// they are reads without a decision, and an App that gains a resource whenever
+// something is written would else void every call that waits.
 func (o *offer) digest() (string, error) {
-	parts := make([]string, 0, len(o.digests))
-	for _, part := range o.digests {
-		plain, err := json.Marshal(part)
-		if err != nil {
-			return "", err
-		}
-		canonical, err := jcs.Transform(plain)
-		if err != nil {
-			return "", err
-		}
-		parts = append(parts, string(canonical))
-	}
-	slices.Sort(parts)
-	all, err := json.Marshal(parts)
+	slices.SortFunc(o.covered, func(a, b domain.AppTool) int { return cmp.Compare(a.Name, b.Name) })
+	plain, err := json.Marshal(o.covered)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(all)
+	canonical, err := jcs.Transform(plain)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(canonical)
 	return hex.EncodeToString(sum[:]), nil
 }
 
@@ -175,7 +169,6 @@ func (s *session) lookResources(ctx context.Context, o *offer) error {
 			kept := domain.AppResource{URI: r.URI, Name: cleanLine(r.Name, maxName),
 				Description: description(r.Description), MIMEType: cleanLine(r.MIMEType, maxName)}
 			o.look.Resources = append(o.look.Resources, kept)
-			o.digests = append(o.digests, map[string]any{"resource": kept})
 		}
 		return page.NextCursor, true, nil
 	})
@@ -198,7 +191,6 @@ func (s *session) lookResources(ctx context.Context, o *offer) error {
 			kept := domain.AppTemplate{URITemplate: cleanLine(t.URITemplate, maxURL), Name: cleanLine(t.Name, maxName),
 				Description: description(t.Description), MIMEType: cleanLine(t.MIMEType, maxName)}
 			o.look.Templates = append(o.look.Templates, kept)
-			o.digests = append(o.digests, map[string]any{"template": kept})
 		}
 		return page.NextCursor, true, nil
 	})
@@ -236,7 +228,6 @@ func (s *session) lookPrompts(ctx context.Context, o *offer) error {
 				}
 			}
 			o.look.Prompts = append(o.look.Prompts, kept)
-			o.digests = append(o.digests, map[string]any{"prompt": kept})
 		}
 		return page.NextCursor, true, nil
 	})

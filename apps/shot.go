@@ -127,13 +127,13 @@ func (s *shot) hear(message jsonrpc.Message) bool {
 
 // end gives what is known when the call has returned.
 type end struct {
-	out, answered bool
-	refused       error
-	verdict       *domain.AppError
+	taken, out, answered bool
+	refused              error
+	verdict              *domain.AppError
 }
 
 func (s *shot) end() end {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return end{out: s.out, answered: s.answered, refused: s.refused, verdict: s.verdict}
+	return end{taken: s.taken, out: s.out, answered: s.answered, refused: s.refused, verdict: s.verdict}
 }

@@ -61,7 +61,7 @@ func (s *session) lookTools(ctx context.Context, o *offer) error {
 		covered := kept
 		kept.Schema, covered.Schema = usable, whole
 		o.look.Tools = append(o.look.Tools, kept)
-		o.digests = append(o.digests, map[string]any{"tool": covered})
+		o.covered = append(o.covered, covered)
 		return true
 	}, o.note)
 	slices.SortFunc(o.look.Tools, func(a, b domain.AppTool) int { return cmp.Compare(a.Name, b.Name) })

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -125,14 +126,41 @@ func TestAServerStartsWithoutRedisAndWorksWhenItIsThere(t *testing.T) {
 }
 
 func TestAServerStopsWithoutRedis(t *testing.T) {
-	p := &place{t: t, url: "redis://" + closedPort(t), logs: &logs{}}
-	handler, _ := record()
-	s := p.serve(p.open(), 1, handler)
-	start := time.Now()
-	s.Stop()
-	if took := time.Since(start); took > stopLimit/2 {
-		t.Fatalf("stopping took %v", took)
+	for what, address := range map[string]func(*testing.T) string{"refuses": closedPort, "hangs": silentPort} {
+		t.Run(what, func(t *testing.T) {
+			p := &place{t: t, url: "redis://" + address(t), logs: &logs{}}
+			handler, _ := record()
+			s := p.serve(p.open(), 1, handler)
+			start := time.Now()
+			s.Stop()
+			took := time.Since(start)
+			t.Logf("stopped after %v", took)
+			if took > stopLimit/2 {
+				t.Fatalf("stopping took %v", took)
+			}
+		})
 	}
+}
+
+func TestAsynqsComplaintsAreNotRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := &logs{}
+		l := newAsynqLog(kept.logger())
+		for range 100 {
+			l.Error("Failed to forward scheduled tasks: refused")
+			l.Warn("Could not remove task id=1")
+			l.Info("Starting")
+		}
+		l.Error()
+		if f, c, i := kept.count("forward"), kept.count("remove"), kept.count("Starting"); f != 1 || c != 1 || i != 0 {
+			t.Fatalf("logged %d, %d and %d times", f, c, i)
+		}
+		<-time.After(repeatAfter)
+		l.Error("Failed to forward scheduled tasks: refused")
+		if kept.count("hidden=99") != 1 {
+			t.Fatal("a repeated complaint does not say how often it was held back")
+		}
+	})
 }
 
 func TestAnAnswerOfErrorsDoesNotSpin(t *testing.T) {

@@ -46,6 +46,8 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			err := next(ctx, cmd)
 			if moved, ok := cmd.(*redis.Cmd); err == nil && ok {
 				if n, _ := moved.Int(); n > 0 {
+					ctx, cancel := within(ctx, moment)
+					defer cancel()
 					_ = h.bell.ring(ctx, map[domain.Urgency]int{domain.Urgency(script.queue): n})
 				}
 			}

@@ -21,8 +21,14 @@ const (
 	stopLimit = 20 * time.Second
 	// handBack is when asynq pushes back what ignores its cancelled context.
 	handBack = 15 * time.Second
-	// forwardEvery is how often delayed tasks are looked at.
+	// goodbye is how long asynq may take to write to Redis once no handler runs.
+	goodbye = 3 * time.Second
+	// forwardEvery is how often delayed tasks are looked at, and so about how soon a
+	// peer gets what a stopping server hands back.
 	forwardEvery = 250 * time.Millisecond
+	// forwardInside is the same for the embedded Redis, which has no peers and runs
+	// scripts at a much higher cost.
+	forwardInside = 500 * time.Millisecond
 )
 
 // Handler looks at the row that a task names. It must be safe to run twice at once
@@ -74,6 +80,10 @@ func NewServer(q *Queue, options ServerOptions, handler Handler) *Server {
 	if concurrency < 1 {
 		concurrency = 10
 	}
+	forward := forwardEvery
+	if q.inside != nil {
+		forward = forwardInside
+	}
 	var fetch context.Context
 	fetch, s.fetching = context.WithCancel(context.Background())
 	s.base, s.cancel = context.WithCancel(context.Background())
@@ -84,8 +94,8 @@ func NewServer(q *Queue, options ServerOptions, handler Handler) *Server {
 		Concurrency: concurrency,
 		Queues:      shares,
 		// The hook does the waiting, so asynq's own sleep only adds to it.
-		TaskCheckInterval:        time.Millisecond,
-		DelayedTaskCheckInterval: forwardEvery,
+		TaskCheckInterval:        100 * time.Microsecond,
+		DelayedTaskCheckInterval: forward,
 		ShutdownTimeout:          handBack,
 		BaseContext:              func() context.Context { return s.base },
 		IsFailure:                func(err error) bool { return err != nil && !s.isHandBack(err) },
@@ -95,7 +105,7 @@ func NewServer(q *Queue, options ServerOptions, handler Handler) *Server {
 			}
 			return time.Second << min(2*n+1, 5)
 		},
-		Logger:   asynqLog{s.logger},
+		Logger:   newAsynqLog(s.logger),
 		LogLevel: asynq.InfoLevel,
 	})
 	return s
@@ -142,16 +152,25 @@ func (s *Server) stop() {
 		s.asynq.Shutdown()
 		s.upkeep.Wait()
 	}()
-	for _, done := range []<-chan struct{}{ended, idle} {
-		select {
-		case <-done:
-		case <-limit.C:
-			s.logger.Error("the worker did not stop in time; what it held is given back later")
-			_ = s.client.Close()
-			return
-		}
+	defer s.client.Close()
+	select {
+	case <-idle:
+	case <-limit.C:
+		s.logger.Error("a handler did not return in time though its context is over; what it held is given back")
+		return
 	}
+	select {
+	case <-ended:
+		return
+	case <-time.After(goodbye):
+		s.logger.Warn("Redis did not answer while the worker stopped; what it held is given back later")
+	}
+	// Without its connections asynq's loops fail at once and end.
 	_ = s.client.Close()
+	select {
+	case <-ended:
+	case <-limit.C:
+	}
 }
 
 // process runs the handler for one task of asynq's.

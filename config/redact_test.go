@@ -64,9 +64,9 @@ func TestRedactedShowsEverythingButSecrets(t *testing.T) {
 		"postgres://bot:hunter2@db:5432/openbot?sslmode=require":          "postgres://bot:***@db:5432/openbot?sslmode=require",
 		"postgres://bot:hun@hunter2/x?@db/openbot":                        "postgres://bot:***@db/openbot",
 		"postgres://db/openbot?user=bot&password=hunter2&sslmode=disable": "postgres://db/openbot?user=bot&password=***&sslmode=disable",
-		"rediss-cluster://:hunter2@a:1,b:2,c:3":                                 "rediss-cluster://:***@a:1,b:2,c:3",
+		"rediss-cluster://:hunter2@a:1,b:2,c:3":                           "rediss-cluster://:***@a:1,b:2,c:3",
 		"redis://a:1,:hunter2@b:2":                                        "redis://a:***@b:2",
-		"redis-sentinel://a:1/main?sentinel_password=hunter2":          "redis-sentinel://a:1/main?sentinel_password=***",
+		"redis-sentinel://a:1/main?sentinel_password=hunter2":             "redis-sentinel://a:1/main?sentinel_password=***",
 		"redis://localhost:6379":                                          "redis://localhost:6379",
 	} {
 		c.DatabaseURL, c.RedisURL = config.NewSecret(address), config.NewSecret(address)

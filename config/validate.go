@@ -172,7 +172,7 @@ func checkWorkers(workers int) error {
 	return nil
 }
 
-var modelName = regexp.MustCompile(`^(playbook|(openai|anthropic):[!-~]{1,200})$`)
+var modelName = regexp.MustCompile(`^(playbook|(openai|anthropic):[\x21-\x7e]{1,200})$`)
 
 func checkModel(model string) error {
 	if !modelName.MatchString(model) {

@@ -105,8 +105,11 @@ func runCommand(arguments, environ []string, signals <-chan os.Signal) (int, err
 	group := -command.Process.Pid
 	defer func() { _ = syscall.Kill(group, syscall.SIGKILL) }()
 
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = command.Wait() // its state says how it ended
+		close(ended)
+	}()
 	parent := os.Getppid()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"openbot/api"
+	"openbot/apps"
+	"openbot/apps/example"
+	"openbot/config"
+	"openbot/domain"
+	"openbot/domain/engine"
+	"openbot/model"
+	"openbot/queue"
+	"openbot/repository"
+	"openbot/scheduler"
+	"openbot/worker"
+)
+
+// Options say which parts of the program an App runs.
+type Options struct {
+	Config  config.Config
+	Role    string    // serve, api, worker or scheduler
+	Example bool      // offer the example App also outside the embedded mode
+	Out     io.Writer // gets what a person must read once
+	Logger  *slog.Logger
+}
+
+// App is the whole program: the only place that knows every part. Tests run the
+// same one.
+type App struct {
+	options   Options
+	log       *slog.Logger
+	store     *repository.Store
+	queue     *queue.Queue
+	engine    *engine.Engine
+	apps      *apps.Apps
+	models    *model.Models
+	registry  *prometheus.Registry
+	workers   []*queue.Server
+	scheduler *scheduler.Scheduler
+	listener  net.Listener
+	server    *http.Server
+	example   bool
+	stop      context.CancelFunc // ends what lives as long as the program
+	life      context.Context
+}
+
+// stopWithin is how long a stop may take.
+const stopWithin = 24 * time.Second
+
+// exampleHost is the in-process address of the example App; no name server knows
+// it.
+const exampleHost = "example.openbot.internal"
+
+// Open prepares the program: it opens the database, migrates it when the role may,
+// and listens. Nothing runs before Run.
+func Open(ctx context.Context, o Options) (*App, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	}
+	a, err := OpenStore(ctx, o.Config)
+	if err != nil {
+		return nil, err
+	}
+	a.options, a.log = o, o.Logger
+	if err := a.open(ctx); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+// OpenStore opens the database alone, for commands that need no more.
+func OpenStore(ctx context.Context, cfg config.Config) (*App, error) {
+	a := &App{options: Options{Config: cfg}, log: slog.New(slog.DiscardHandler)}
+	a.life, a.stop = context.WithCancel(context.Background())
+	if cfg.DatabaseURL.IsZero() {
+		if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
+			return nil, fmt.Errorf("the data folder %s cannot be made: %w", cfg.Data, err)
+		}
+	}
+	store, err := repository.Open(ctx, repository.Options{URL: cfg.DatabaseURL.Reveal(), File: filepath.Join(cfg.Data, "openbot.db")})
+	if err != nil {
+		return nil, err
+	}
+	a.store = store
+	return a, nil
+}
+
+func (a *App) open(ctx context.Context) error {
+	cfg := a.options.Config
+	role := a.options.Role
+	if role == "serve" {
+		if err := a.store.Migrate(ctx); err != nil {
+			return err
+		}
+	}
+	if err := a.store.Ready(ctx); err != nil {
+		return err
+	}
+	secret := cfg.SecretKey
+	if secret.IsZero() {
+		var err error
+		if secret, err = config.SecretKey(cfg.Data); err != nil {
+			return err
+		}
+	}
+	sealer, err := apps.NewSealer(secret.Reveal())
+	if err != nil {
+		return err
+	}
+	if a.queue, err = queue.Open(ctx, queue.Options{RedisURL: cfg.RedisURL.Reveal(), Logger: a.log}); err != nil {
+		return err
+	}
+	a.models = model.New(model.Options{OpenAIKey: cfg.Models.OpenAI.APIKey.Reveal(), OpenAIBaseURL: cfg.Models.OpenAI.BaseURL,
+		AnthropicKey: cfg.Models.Anthropic.APIKey.Reveal(), AnthropicBaseURL: cfg.Models.Anthropic.BaseURL})
+	for _, m := range []string{cfg.Models.Default, cfg.Models.Judge, cfg.Models.Reviewer} {
+		if err := a.models.Known(m); err != nil {
+			return err
+		}
+	}
+	a.registry = prometheus.NewRegistry()
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.queue.Collector())
+	a.engine = engine.New(engine.Options{Store: a.store, Ringer: a.queue, Live: a.queue, Limiter: a.queue, Models: a.models,
+		Sealer: sealer, Logger: a.log, DefaultModel: cfg.Models.Default, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
+		AllowCommands: cfg.Apps.AllowCommands})
+	a.example = a.options.Example || role == "serve" && cfg.DatabaseURL.IsZero()
+	if role == "serve" || role == "worker" {
+		if err := a.openWorker(sealer); err != nil {
+			return err
+		}
+	}
+	if role == "serve" || role == "scheduler" {
+		a.scheduler = scheduler.New(scheduler.Options{Engine: a.engine, Ringer: a.queue, Backlog: a.queue, Logger: a.log, Registry: a.registry})
+	}
+	return a.openServer(secret)
+}
+
+func (a *App) openWorker(sealer *apps.Sealer) error {
+	cfg := a.options.Config
+	options := apps.Options{AllowPrivate: cfg.Apps.AllowPrivateNetworks, AllowCommands: cfg.Apps.AllowCommands, Sealer: sealer, Logger: a.log}
+	if a.example {
+		handler, err := example.Handler(filepath.Join(cfg.Data, "example"))
+		if err != nil {
+			return err
+		}
+		options.InProcess = map[string]http.Handler{exampleHost: handler}
+	}
+	a.apps = apps.New(options)
+	w := worker.New(worker.Options{Engine: a.engine, Models: a.models, Apps: a.apps, Hosts: a.apps, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
+	// Two servers: slow models and Apps fill the first, and answers still get through
+	// on the second.
+	a.workers = []*queue.Server{
+		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log}, w.Handle),
+		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyAnswer}}, w.Handle),
+	}
+	return nil
+}
+
+func (a *App) openServer(secret config.Secret) error {
+	options := api.Options{Engine: a.engine, Logger: a.log, Registry: a.registry, Version: version, QueueReady: a.queue.Ping,
+		SessionKey: []byte(secret.Reveal())}
+	if a.options.Role == "serve" || a.options.Role == "api" {
+		options.Monitoring = func(readOnly bool) http.Handler { return a.queue.Monitor("/monitoring", readOnly) }
+	} else {
+		options.HealthOnly = true
+	}
+	handler, err := api.New(options)
+	if err != nil {
+		return err
+	}
+	a.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return a.life },
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn)}
+	if a.listener, err = net.Listen("tcp", a.options.Config.Listen); err != nil {
+		return fmt.Errorf("OPENBOT_LISTEN: %w", err)
+	}
+	return nil
+}
+
+// Address is where the program listens, as http://host:port.
+func (a *App) Address() string { return "http://" + a.listener.Addr().String() }
+
+// Run runs the program until ctx ends, then stops it: it takes no new work,
+// finishes or hands back what runs, and returns within 25 s.
+func (a *App) Run(ctx context.Context) error {
+	fatal := make(chan error, 1)
+	go func() {
+		if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {
+			fatal <- err
+		}
+	}()
+	for _, w := range a.workers {
+		if err := w.Start(); err != nil {
+			return errors.Join(err, a.Close())
+		}
+	}
+	var running sync.WaitGroup
+	if a.scheduler != nil {
+		running.Go(func() { a.scheduler.Run(a.life) })
+	}
+	err := a.firstStart(ctx)
+	if err == nil {
+		select {
+		case err = <-fatal:
+		case <-ctx.Done():
+		}
+	}
+	a.log.Info("stopping")
+	a.stop()
+	running.Wait()
+	return errors.Join(err, a.Close())
+}
+
+// Close stops and closes every part; it is safe to call twice.
+func (a *App) Close() error {
+	a.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+	defer cancel()
+	var stopping sync.WaitGroup
+	if a.server != nil {
+		stopping.Go(func() {
+			if a.server.Shutdown(ctx) != nil {
+				a.server.Close()
+			}
+		})
+	}
+	for _, w := range a.workers {
+		stopping.Go(w.Stop)
+	}
+	stopping.Wait()
+	if a.listener != nil {
+		a.listener.Close() // already closed when the server ran
+	}
+	var errs []error
+	if a.apps != nil {
+		errs = append(errs, a.apps.Close())
+		a.apps = nil
+	}
+	if a.models != nil {
+		a.models.Close()
+	}
+	if a.queue != nil {
+		errs = append(errs, a.queue.Close())
+		a.queue = nil
+	}
+	if a.store != nil {
+		errs = append(errs, a.store.Close())
+		a.store = nil
+	}
+	return errors.Join(errs...)
+}
+
+// firstStart makes the first organization, Member and token when there are none,
+// and waits for them in roles that cannot make them.
+func (a *App) firstStart(ctx context.Context) error {
+	role := a.options.Role
+	if role != "serve" && role != "api" {
+		return nil // their work begins with rows, and there are none before the first start
+	}
+	secret, err := a.engine.FirstStart(ctx, a.options.Config.Token.Reveal())
+	if err != nil {
+		return err
+	}
+	chat := ""
+	if secret != "" && a.example {
+		if chat, err = a.prepareExample(ctx, secret); err != nil {
+			return err
+		}
+	}
+	a.greet(secret, chat)
+	return nil
+}
+
+// prepareExample connects the example App and makes a Chat to try it in.
+func (a *App) prepareExample(ctx context.Context, secret string) (string, error) {
+	p, err := a.engine.Authenticate(ctx, secret)
+	if err != nil {
+		return "", err
+	}
+	name, transport, address, shared := "example", domain.TransportHTTP, "http://"+exampleHost+"/mcp", true
+	if _, err := a.engine.CreateConnection(ctx, p, engine.ConnectionFields{Name: &name, Transport: &transport, URL: &address, Shared: &shared}); err != nil {
+		return "", err
+	}
+	chat, err := a.engine.CreateChat(ctx, p, engine.NewChat{Title: "A first try"})
+	return string(chat.ID), err
+}
+
+func (a *App) createToken(ctx context.Context, name, member string, scopes []string, expires time.Duration) (string, error) {
+	if err := a.store.Ready(ctx); err != nil {
+		return "", err
+	}
+	e := engine.New(engine.Options{Store: a.store, Ringer: silent{}, Live: silent{}})
+	p, err := a.store.Operator(ctx)
+	if err != nil {
+		return "", err
+	}
+	in := engine.NewToken{Name: name, Member: domain.MemberID(member), Scopes: scopes}
+	if expires > 0 {
+		at := time.Now().Add(expires)
+		in.ExpiresAt = &at
+	}
+	_, secret, err := e.CreateToken(ctx, p, in)
+	return secret, err
+}
+
+// silent rings nobody: a command that writes one row has nobody to wake.
+type silent struct{}
+
+func (silent) Ring(context.Context, ...domain.Task)       {}
+func (silent) Publish(context.Context, ...string)         {}
+func (silent) Subscribe(string) (<-chan struct{}, func()) { return nil, func() {} }

@@ -1,0 +1,86 @@
+package repository
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/schema"
+
+	"openbot/domain"
+)
+
+// defaultLimit is used where a caller gives no limit; no list is without one.
+const defaultLimit = 100
+
+func atLeastOne(limit int) int {
+	if limit <= 0 {
+		return defaultLimit
+	}
+	return limit
+}
+
+// one reads one row; not_found when there is none.
+func one[R, D any](s *Store, ctx context.Context, what string, to func(R) D, query func(*gorm.DB) *gorm.DB) (D, error) {
+	var row R
+	done := query(s.read(ctx)).Limit(1).Find(&row)
+	if done.Error != nil {
+		var none D
+		return none, s.wrap(ctx, "read a "+what, done.Error)
+	}
+	if done.RowsAffected == 0 {
+		var none D
+		return none, notFound(what)
+	}
+	return to(row), nil
+}
+
+// list reads rows.
+func list[R, D any](s *Store, ctx context.Context, attempt string, to func(R) D, query func(*gorm.DB) *gorm.DB) ([]D, error) {
+	return listOn(s, ctx, s.read(ctx), attempt, to, query)
+}
+
+func listOn[R, D any](s *Store, ctx context.Context, db *gorm.DB, attempt string, to func(R) D, query func(*gorm.DB) *gorm.DB) ([]D, error) {
+	var rows []R
+	if err := query(db).Find(&rows).Error; err != nil {
+		return nil, s.wrap(ctx, attempt, err)
+	}
+	out := make([]D, len(rows))
+	for i, row := range rows {
+		out[i] = to(row)
+	}
+	return out, nil
+}
+
+// paged narrows a list to a page, newest first.
+func paged(db *gorm.DB, page domain.Page) *gorm.DB {
+	if page.Before != "" {
+		db = db.Where("id < ?", page.Before)
+	}
+	return db.Order("id DESC").Limit(atLeastOne(page.Limit))
+}
+
+// before is the same condition for hand-written SQL: it begins with AND, or is "".
+func before(page domain.Page) (string, []any) {
+	if page.Before == "" {
+		return "", nil
+	}
+	return " AND id < ?", []any{page.Before}
+}
+
+var schemas sync.Map
+
+// columns names every column of a row type under an alias, renamed with a prefix,
+// so that one statement can give rows of several tables.
+func columns[R any](alias, prefix string) string {
+	s, err := schema.Parse(new(R), &schemas, schema.NamingStrategy{})
+	if err != nil {
+		panic("a row type cannot be read: " + err.Error())
+	}
+	names := make([]string, len(s.DBNames))
+	for i, name := range s.DBNames {
+		names[i] = alias + `."` + name + `" AS "` + prefix + name + `"`
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,77 @@
+package repository
+
+import (
+	"context"
+
+	"gorm.io/gorm"
+
+	"openbot/domain"
+)
+
+// Request gives one Request.
+func (s *Store) Request(ctx context.Context, id domain.RequestID) (domain.Request, error) {
+	return one(s, ctx, "Request", requestRow.domain, byID(id))
+}
+
+// Requests lists the Requests of an organization that fit the filter, newest first.
+func (s *Store) Requests(ctx context.Context, org domain.OrganizationID, filter domain.RequestFilter, page domain.Page) ([]domain.Request, error) {
+	return list(s, ctx, "list Requests", requestRow.domain, func(db *gorm.DB) *gorm.DB {
+		return paged(filterRequests(db, org, filter), page)
+	})
+}
+
+func filterRequests(db *gorm.DB, org domain.OrganizationID, filter domain.RequestFilter) *gorm.DB {
+	db = db.Where("organization_id = ?", org)
+	if filter.Approver != "" {
+		db = db.Where("approver_user = ?", filter.Approver)
+	}
+	switch filter.Status {
+	case "":
+	case domain.RequestPending:
+		// Written out, since a partial index is used only for a condition that is known
+		// when the statement is planned.
+		db = db.Where("status = 'pending'")
+	default:
+		db = db.Where("status = ?", clean(string(filter.Status)))
+	}
+	if filter.Bot != "" {
+		db = db.Where("bot_id = ?", filter.Bot)
+	}
+	if filter.Chat != "" {
+		db = db.Where("chat_id = ?", filter.Chat)
+	}
+	if filter.Action != "" {
+		db = db.Where("action = ?", clean(filter.Action))
+	}
+	return db
+}
+
+// PendingLike gives pending Requests that a Grant may settle: of its Bot, Member and
+// capability, and of its Chat when it has one; by ID after a given one.
+func (s *Store) PendingLike(ctx context.Context, grant domain.Grant, after domain.RequestID, limit int) ([]domain.RequestID, error) {
+	return s.pendingIDs(ctx, after, limit, func(db *gorm.DB) *gorm.DB {
+		db = db.Where("bot_id = ? AND member_id = ? AND action = ? AND target = ?",
+			grant.Bot, grant.Member, clean(grant.Capability.Action), clean(grant.Capability.Target))
+		if grant.Chat != "" {
+			db = db.Where("chat_id = ?", grant.Chat)
+		}
+		return db
+	})
+}
+
+// PendingOfMember gives a Member's pending Requests by ID after a given one.
+func (s *Store) PendingOfMember(ctx context.Context, member domain.MemberID, after domain.RequestID, limit int) ([]domain.RequestID, error) {
+	return s.pendingIDs(ctx, after, limit, func(db *gorm.DB) *gorm.DB { return db.Where("member_id = ?", member) })
+}
+
+func (s *Store) pendingIDs(ctx context.Context, after domain.RequestID, limit int, narrow func(*gorm.DB) *gorm.DB) ([]domain.RequestID, error) {
+	var ids []domain.RequestID
+	err := narrow(s.read(ctx).Model(&requestRow{}).Where("status = 'pending' AND id > ?", after)).
+		Order("id").Limit(atLeastOne(limit)).Pluck("id", &ids).Error
+	return ids, s.wrap(ctx, "list pending Requests", err)
+}
+
+// Grant gives one Grant, revoked or not.
+func (s *Store) Grant(ctx context.Context, id domain.GrantID) (domain.Grant, error) {
+	return one(s, ctx, "Grant", grantRow.domain, byID(id))
+}

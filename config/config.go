@@ -76,12 +76,12 @@ func Default() Config {
 	}
 }
 
-// Workers gives how many tasks one worker process runs at a time: WorkerLimit, or 8
-// for each core and at least 4 when that is 0. Tasks wait for others far more than
-// they compute, so there are more of them than cores.
+// Workers gives how many tasks one worker process runs at a time: WorkerLimit, or 32
+// for each core when that is 0. Tasks wait for models and Apps far more than they
+// compute, so there are many more of them than cores.
 func (c Config) Workers() int {
 	if c.WorkerLimit > 0 {
 		return c.WorkerLimit
 	}
-	return max(4, 8*runtime.NumCPU())
+	return 32 * runtime.NumCPU()
 }

@@ -54,3 +54,21 @@ type DecidedBy struct {
 	Pattern string    `json:"pattern,omitempty"` // of policy or of the setting that exempts
 	AtMs    int64     `json:"at"`                // milliseconds since the epoch
 }
+
+// canAllow reports whether this is evidence that can stand behind a call that goes
+// out: policy only denies, and an expiry allows a plan at most. Whatever is empty or
+// not known here allows nothing.
+func (d DecidedBy) canAllow(c Capability) bool {
+	switch d.Step {
+	case StepExemption:
+		return d.By.Tag == TagExemption
+	case StepGrant:
+		return d.By.Tag == TagGrant
+	case StepRule:
+		return d.By.Tag == TagRule
+	case StepDecider:
+		return d.By.Tag == TagPerson || d.By.Tag == TagBot || d.By.Tag == TagGrant ||
+			d.By.Tag == TagExpiry && c.Action == ActionPlansRun
+	}
+	return false
+}

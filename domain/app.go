@@ -43,7 +43,7 @@ type AppLook struct {
 	Templates []AppTemplate
 	Prompts   []AppPrompt
 	Skipped   []string // tools that cannot be offered, each with the reason
-	Digest    string   // SHA-256 in hex over the canonical form of all of the above
+	Digest    string   // SHA-256 in hex over the canonical form of the tools
 }
 
 // AppTool is a tool as its App describes it. None of it is trusted: it is shown

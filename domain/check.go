@@ -71,7 +71,7 @@ func Recheck(a Attempt, allowedBy *DecidedBy) Verdict {
 	if v, denied := checkPolicy(a); denied {
 		return v
 	}
-	if allowedBy == nil {
+	if allowedBy == nil || !allowedBy.canAllow(a.Capability) {
 		return Verdict{Outcome: OutcomeDeny, Reason: "no decision was kept for this call",
 			Decided: DecidedBy{Step: StepPolicy, By: Actor{Tag: TagPolicy}, AtMs: a.At.UnixMilli()}}
 	}
@@ -93,13 +93,15 @@ func checkPolicy(a Attempt) (Verdict, bool) {
 		return Verdict{Outcome: OutcomeDeny, Reason: reason,
 			Decided: DecidedBy{Step: step, By: by, Grant: by.Grant, Pattern: pattern, AtMs: a.At.UnixMilli()}}, true
 	}
-	if a.Capability != (Capability{}) {
-		if why, ok := Policy(a.Rights, a.Capability); !ok {
-			return deny(StepPolicy, Actor{Tag: TagPolicy}, why, why)
-		}
-		if !a.Visible {
-			return deny(StepPolicy, Actor{Tag: TagPolicy}, "the member cannot see the target", "the member cannot see the target")
-		}
+	why, ok := Standing(a.Rights)
+	if ok && a.Capability != (Capability{}) {
+		why, ok = Policy(a.Rights, a.Capability)
+	}
+	if ok && !a.Visible {
+		why, ok = "the member cannot see the target", false
+	}
+	if !ok {
+		return deny(StepPolicy, Actor{Tag: TagPolicy}, why, why)
 	}
 	for _, g := range a.Grants {
 		if g.Decision == DecisionDeny && g.Covers(a) {

@@ -67,9 +67,10 @@ type Looked struct {
 	Down string
 }
 
-// DecideLook gives the Connection after a look. What an App offers is compared by
-// its digest, so that a notification without a change makes no revision; an App
-// that cannot be reached keeps what it offered and its revision.
+// DecideLook gives the Connection after a look. Tools are compared by the digest of
+// their content, so that a notification without a change makes no revision, and
+// new resources void no decision; an App that cannot be reached keeps what it
+// offered and its revision.
 func DecideLook(c Connection, ev Looked) Connection {
 	c.LookedAt, c.LookDueAt, c.UpdatedAt = ptr(ev.At), nil, ev.At
 	if ev.Down != "" {
@@ -77,12 +78,10 @@ func DecideLook(c Connection, ev Looked) Connection {
 		return c
 	}
 	c.Health, c.HealthWhy = HealthOK, ""
-	if ev.Look.Digest != c.Look.Digest {
-		if c.Look.Digest != "" {
-			c.Revision++
-		}
-		c.Look = ev.Look
+	if ev.Look.Digest != c.Look.Digest && c.Look.Digest != "" {
+		c.Revision++
 	}
+	c.Look = ev.Look
 	return c
 }
 

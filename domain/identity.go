@@ -92,11 +92,11 @@ type Rights struct {
 	Token  Token
 }
 
-// Policy says whether every one of these rights covers the capability. With no
-// rights at all nothing is covered. The pattern is the narrowest word to show:
-// what covered it, or why nothing did. An expired token goes on narrowing; a
-// revoked one and a disabled Member deny.
-func Policy(rights []Rights, c Capability) (pattern string, ok bool) {
+// Standing says whether somebody stands behind the work at all, and why nobody
+// does. It is asked of everything that a Bot tries, also of what needs no
+// capability: a revoked token and a disabled Member end every later call. A token
+// that merely expired still stands.
+func Standing(rights []Rights) (why string, ok bool) {
 	if len(rights) == 0 {
 		return "no member stands behind this work", false
 	}
@@ -107,6 +107,19 @@ func Policy(rights []Rights, c Capability) (pattern string, ok bool) {
 		if r.Token.RevokedAt != nil {
 			return "the token that started the work was revoked", false
 		}
+	}
+	return "", true
+}
+
+// Policy says whether every one of these rights covers the capability. With no
+// rights at all nothing is covered. The pattern is the narrowest word to show:
+// what covered it, or why nothing did. An expired token goes on narrowing; a
+// revoked one and a disabled Member deny.
+func Policy(rights []Rights, c Capability) (pattern string, ok bool) {
+	if why, ok := Standing(rights); !ok {
+		return why, false
+	}
+	for _, r := range rights {
 		if _, covered := r.Member.Permissions.Covering(c); !covered {
 			return "the member's permissions do not cover " + c.Action, false
 		}

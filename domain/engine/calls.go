@@ -96,9 +96,6 @@ func lastLook(at time.Time, f *domain.CallFacts) *domain.Refused {
 		a.Visible = f.HostTool != nil && f.HostTool.DeletedAt == nil
 		changed = a.Visible && f.HostTool.Revision != c.Revision
 	}
-	if c.Capability == (domain.Capability{}) && !a.Visible {
-		return &domain.Refused{At: at, Denied: true, Result: domain.TextDenied(domain.DecidedBy{Step: domain.StepPolicy}, "the member cannot see the target")}
-	}
 	verdict := domain.Recheck(a, c.Decided)
 	if verdict.Outcome == domain.OutcomeAllow && c.Decided.Step == domain.StepExemption &&
 		exemption(f.Organization.Settings, c, f.HostTool) == "" {

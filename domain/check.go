@@ -93,7 +93,7 @@ func checkPolicy(a Attempt) (Verdict, bool) {
 		return Verdict{Outcome: OutcomeDeny, Reason: reason,
 			Decided: DecidedBy{Step: step, By: by, Grant: by.Grant, Pattern: pattern, AtMs: a.At.UnixMilli()}}, true
 	}
-	why, ok := Standing(a.Rights)
+	why, ok := Stands(a.Rights)
 	if ok && a.Capability != (Capability{}) {
 		why, ok = Policy(a.Rights, a.Capability)
 	}

@@ -92,11 +92,11 @@ type Rights struct {
 	Token  Token
 }
 
-// Standing says whether somebody stands behind the work at all, and why nobody
+// Stands says whether somebody stands behind the work at all, and why nobody
 // does. It is asked of everything that a Bot tries, also of what needs no
 // capability: a revoked token and a disabled Member end every later call. A token
 // that merely expired still stands.
-func Standing(rights []Rights) (why string, ok bool) {
+func Stands(rights []Rights) (why string, ok bool) {
 	if len(rights) == 0 {
 		return "no member stands behind this work", false
 	}
@@ -116,7 +116,7 @@ func Standing(rights []Rights) (why string, ok bool) {
 // what covered it, or why nothing did. An expired token goes on narrowing; a
 // revoked one and a disabled Member deny.
 func Policy(rights []Rights, c Capability) (pattern string, ok bool) {
-	if why, ok := Standing(rights); !ok {
+	if why, ok := Stands(rights); !ok {
 		return why, false
 	}
 	for _, r := range rights {

@@ -259,6 +259,9 @@ func DecideCall(c Call, ev CallEvent) (Call, error) {
 	default:
 		return c, Errorf(CodeInternal, "CallConflict", "An event that no call knows.")
 	}
+	if next.waitsForPerson() && next.Request == "" {
+		return c, Errorf(CodeInternal, "CallConflict", "This is a bug: the call would wait for a Request that there is not.")
+	}
 	if !legalTo(CallTransitions, string(c.Status), ev.callEvent(), string(next.Status)) {
 		return c, Errorf(CodeInternal, "CallConflict", "This is a bug: %s does not lead from %s to %s.", ev.callEvent(), c.Status, next.Status)
 	}
@@ -318,6 +321,11 @@ func (c *Call) close(status CallStatus, result string, now time.Time) {
 	c.Status, c.Result, c.DueAt = status, result, nil
 	c.Lease, c.LeaseUntil = "", nil
 	c.EndedAt, c.UpdatedAt = ptr(now), now
+}
+
+// waitsForPerson reports whether nothing but the end of a Request moves the call.
+func (c Call) waitsForPerson() bool {
+	return c.Open() && (c.Status == CallWaiting || c.Status == CallUnknown)
 }
 
 // Open reports whether the call has no result yet.

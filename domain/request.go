@@ -182,7 +182,7 @@ func DecideRequest(r Request, ev RequestEvent) (Request, []Effect, error) {
 			By: Person(ev.Member), AtMs: ev.At.UnixMilli()}
 		return r.closed(ev.At, d), r.kept(ev), nil
 	case Settled:
-		if r.Unknown != nil || ev.Grant.Member != r.Member || ev.Grant.Bot != r.Bot || ev.Grant.Capability != r.Capability {
+		if r.Unknown != nil || !ev.Grant.Covers(r.attempt()) {
 			return r, nil, requestConflict("This Grant does not decide this Request.")
 		}
 		if !Before(ev.At, r.ExpiresAt) {
@@ -232,6 +232,15 @@ func (r Request) mayAnswer(ev Answered) error {
 		return invalid("rule", "a call whose outcome is unknown keeps no Rule")
 	}
 	return nil
+}
+
+// attempt is what the Request asks about, as far as a Grant speaks of it.
+func (r Request) attempt() Attempt {
+	a := Attempt{Bot: r.Bot, Member: r.Member, Chat: r.Chat, Capability: r.Capability}
+	if r.App != nil {
+		a.Revision = r.App.Revision
+	}
+	return a
 }
 
 func (r Request) closed(at time.Time, d Decision) Request {

@@ -126,8 +126,12 @@ func (n *ModelToolNames) Name(connection Connection, tool string) string {
 	if n.taken == nil {
 		n.taken = map[string]string{}
 	}
-	if other, ok := n.taken[name]; ok && other != identity {
-		name = hashedName(name, identity)
+	// An App chooses its tools' names, so a hashed name can be taken as well.
+	for salted := identity; ; salted += "+" {
+		if other, taken := n.taken[name]; !taken || other == identity {
+			break
+		}
+		name = hashedName(name, salted)
 	}
 	n.taken[name] = identity
 	return name
@@ -139,7 +143,9 @@ const builtinPrefix = "openbot_"
 func hashedName(name, identity string) string {
 	sum := sha256.Sum256([]byte(identity))
 	suffix := "_" + hex.EncodeToString(sum[:])[:10]
-	name = strings.TrimPrefix(name, builtinPrefix)
+	for strings.HasPrefix(name, builtinPrefix) {
+		name = strings.TrimPrefix(name, builtinPrefix)
+	}
 	return name[:min(len(name), MaxToolName-len(suffix))] + suffix
 }
 

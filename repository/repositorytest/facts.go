@@ -1,0 +1,158 @@
+package repositorytest
+
+import "openbot/domain"
+
+var facts = []promise{
+	{"a step gets all of its Chat, its owners, rights, Apps, tools and Grants, and nothing of others", func(w *world) {
+		w.settle()
+		other := w.newMember(w.org.ID)
+		otherToken := w.newToken(other)
+		second := w.newToken(w.member)
+		w.commit(other, otherToken, second)
+		owner := &domain.Bot{ID: newID[domain.BotID](domain.PrefixBot), Organization: w.org.ID, Kind: domain.BotLasting, Member: w.member.ID, ArchivedAt: ptr(w.now)}
+		bot := &domain.Bot{ID: newID[domain.BotID](domain.PrefixBot), Organization: w.org.ID, Kind: domain.BotLasting, Member: w.member.ID, Owner: owner.ID}
+		chat, elsewhere := w.newChat(), w.newChat()
+		chat.Bot = bot.ID
+		turn, earlier := w.newTurn(chat), w.newTurn(chat)
+		turn.Authority = []domain.Authority{{Member: other.ID, Token: otherToken.ID}, {Member: w.member.ID, Token: w.token.ID},
+			{Member: w.member.ID, Token: second.ID}}
+		a, b, c := w.newCall(turn, 1, 1), w.newCall(turn, 1, 0), w.newCall(earlier, 5, 0)
+		own, shared, foreign, gone := w.newConnection(), w.newConnection(), w.newConnection(), w.newConnection()
+		shared.Member, shared.Shared = other.ID, true
+		foreign.Member = other.ID
+		gone.DeletedAt = ptr(w.now)
+		tool, goneTool := w.newHostTool(), w.newHostTool()
+		goneTool.DeletedAt = ptr(w.now)
+		grant, revoked, ofOther := w.newGrant(), w.newGrant(), w.newGrant()
+		grant.Bot, revoked.Bot, ofOther.Bot = bot.ID, bot.ID, bot.ID
+		revoked.RevokedAt, ofOther.Member = ptr(w.now), other.ID
+		commit := domain.Commit{Rows: []domain.Row{owner, bot, chat, elsewhere, turn, earlier, a, b, c, w.newCall(w.newTurn(elsewhere), 1, 0),
+			own, shared, foreign, gone, tool, goneTool, grant, revoked, ofOther, w.newGrant()}}
+		commit.Inputs = []domain.Input{w.newInput(chat), w.newInput(chat), w.newInput(elsewhere)}
+		for i := range 3 {
+			commit.Items = append(commit.Items, domain.Item{Chat: chat.ID, Sequence: int64(3 - i), CreatedAt: w.now})
+		}
+		commit.Items = append(commit.Items, domain.Item{Chat: elsewhere.ID, Sequence: 1, CreatedAt: w.now})
+		w.ok(w.store.Commit(w.ctx, commit))
+
+		items := []domain.Item{commit.Items[2], commit.Items[1], commit.Items[0]}
+		w.same("facts", must[domain.StepFacts](w)(w.store.StepFacts(w.ctx, turn.ID)), domain.StepFacts{
+			Organization: *w.org, Chat: *chat, Turn: *turn, Bot: *bot, MainBot: w.bot.ID,
+			Owners: map[domain.BotID]domain.Bot{owner.ID: *owner, w.bot.ID: *w.bot},
+			Rights: []domain.Rights{{Member: *other, Token: *otherToken}, {Member: *w.member, Token: *w.token}, {Member: *w.member, Token: *second}},
+			Items:  items, Calls: []domain.Call{*b, *a, *c}, Inbox: commit.Inputs[:2],
+			Connections: []domain.Connection{*own, *shared}, HostTools: []domain.HostTool{*tool}, Grants: []domain.Grant{*grant}})
+	}},
+	{"a Main Bot has nobody above it, and a ring of owners ends", func(w *world) {
+		w.settle()
+		chat := w.newChat()
+		turn := w.newTurn(chat)
+		a := &domain.Bot{ID: newID[domain.BotID](domain.PrefixBot), Organization: w.org.ID, Kind: domain.BotLasting}
+		b := &domain.Bot{ID: newID[domain.BotID](domain.PrefixBot), Organization: w.org.ID, Kind: domain.BotLasting, Owner: a.ID}
+		a.Owner = b.ID
+		ringChat := w.newChat()
+		ringChat.Bot = a.ID
+		ring := w.newTurn(ringChat)
+		w.commit(chat, turn, a, b, ringChat, ring)
+		w.same("owners of the Main Bot", must[domain.StepFacts](w)(w.store.StepFacts(w.ctx, turn.ID)).Owners, map[domain.BotID]domain.Bot{})
+		w.same("owners in a ring", must[domain.StepFacts](w)(w.store.StepFacts(w.ctx, ring.ID)).Owners, map[domain.BotID]domain.Bot{b.ID: *b})
+	}},
+	{"an authority that is missing or mixed up is an error, never fewer rights", func(w *world) {
+		w.settle()
+		other := w.newMember(w.org.ID)
+		w.commit(other)
+		for _, bad := range []domain.Authority{{Member: w.member.ID, Token: "tok_absent"}, {Member: other.ID, Token: w.token.ID}} {
+			chat := w.newChat()
+			turn := w.newTurn(chat)
+			turn.Authority = append(turn.Authority, bad)
+			call := w.newCall(turn, 1, 0)
+			w.commit(chat, turn, call)
+			_, err := w.store.StepFacts(w.ctx, turn.ID)
+			w.code(err, domain.CodeInternal)
+			_, err = w.store.CallFacts(w.ctx, call.ID)
+			w.code(err, domain.CodeInternal)
+		}
+	}},
+	{"a call gets its Turn, Request, Grants, App and the calls beside it", func(w *world) {
+		w.settle()
+		chat := w.newChat()
+		turn := w.newTurn(chat)
+		connection := w.newConnection()
+		connection.DeletedAt = ptr(w.now)
+		call, beside, later := w.newCall(turn, 1, 1), w.newCall(turn, 1, 0), w.newCall(turn, 2, 0)
+		call.Connection = connection.ID
+		beside.Status, beside.EndedAt = domain.CallDenied, ptr(w.now)
+		request := w.newRequest(call)
+		call.Request = request.ID
+		grant, otherTarget, revoked, otherBot := w.newGrant(), w.newGrant(), w.newGrant(), w.newGrant()
+		otherTarget.Capability.Target = "con_1/other"
+		revoked.RevokedAt, otherBot.Bot = ptr(w.now), "bot_other"
+		w.commit(chat, turn, connection, call, beside, later, request, grant, otherTarget, revoked, otherBot)
+		w.same("facts", must[domain.CallFacts](w)(w.store.CallFacts(w.ctx, call.ID)), domain.CallFacts{
+			Organization: *w.org, Chat: *chat, Turn: *turn, Call: *call, Request: request, Connection: connection,
+			Rights: []domain.Rights{{Member: *w.member, Token: *w.token}}, Grants: []domain.Grant{*grant},
+			Siblings: []domain.CallStanding{{ID: beside.ID, Status: domain.CallDenied, Ended: true}, {ID: call.ID, Status: domain.CallWaiting}}})
+	}},
+	{"a call of a host tool gets the tool of its organization that is not deleted", func(w *world) {
+		w.settle()
+		chat := w.newChat()
+		turn := w.newTurn(chat)
+		tool, gone, foreign := w.newHostTool(), w.newHostTool(), w.newHostTool()
+		gone.Name, foreign.Name = tool.Name, tool.Name
+		gone.DeletedAt, foreign.Organization = ptr(w.now), "org_other"
+		call, app := w.newCall(turn, 1, 0), w.newCall(turn, 1, 1)
+		call.Kind, call.Tool, app.Tool = domain.CallHost, tool.Name, tool.Name
+		w.commit(chat, turn, tool, gone, foreign, call, app)
+		got := must[domain.CallFacts](w)(w.store.CallFacts(w.ctx, call.ID))
+		w.same("tool", got.HostTool, tool)
+		if got.Request != nil || got.Connection != nil {
+			w.Fatalf("got a Request %v and a Connection %v, want neither", got.Request, got.Connection)
+		}
+		if must[domain.CallFacts](w)(w.store.CallFacts(w.ctx, app.ID)).HostTool != nil {
+			w.Fatal("a call of an App got a host tool of the same name")
+		}
+	}},
+	{"stopping a Turn gets its open calls and pending Requests", func(w *world) {
+		w.settle()
+		chat := w.newChat()
+		turn, other := w.newTurn(chat), w.newTurn(chat)
+		late, first, ended := w.newCall(turn, 2, 0), w.newCall(turn, 1, 1), w.newCall(turn, 1, 0)
+		ended.EndedAt = ptr(w.now)
+		pending, decided, elsewhere := w.newRequest(first), w.newRequest(first), w.newRequest(w.newCall(other, 1, 0))
+		decided.Status = domain.RequestAllowed
+		w.commit(chat, turn, other, late, first, ended, pending, decided, elsewhere)
+		w.same("facts", must[domain.TurnFacts](w)(w.store.TurnFacts(w.ctx, turn.ID)), domain.TurnFacts{
+			Chat: *chat, Turn: *turn, Open: []domain.Call{*first, *late}, Requests: []domain.Request{*pending}})
+	}},
+	{"facts that are mixed of old and new hold the old version of the Chat", func(w *world) {
+		w.settle()
+		chat := w.newChat()
+		turn := w.newTurn(chat)
+		w.commit(chat, turn)
+		writer := make(chan error, 1)
+		go func() {
+			moving := *chat
+			for range 60 {
+				moving.LastItem++
+				if err := w.store.Commit(w.ctx, domain.Commit{Rows: []domain.Row{&moving},
+					Items: []domain.Item{{Chat: chat.ID, Sequence: moving.LastItem, CreatedAt: w.now}}}); err != nil {
+					writer <- err
+					return
+				}
+			}
+			writer <- nil
+		}()
+		for running := true; running; {
+			select {
+			case err := <-writer:
+				w.ok(err)
+				running = false
+			default:
+			}
+			f := must[domain.StepFacts](w)(w.store.StepFacts(w.ctx, turn.ID))
+			if int64(len(f.Items)) < f.Chat.LastItem {
+				w.Fatalf("the Chat is at item %d, but only %d were read", f.Chat.LastItem, len(f.Items))
+			}
+		}
+	}},
+}

@@ -115,9 +115,15 @@ func lawCases() []lawCase {
 		{"a revoked deny beside an allow", "and so is a deny that was taken back",
 			grants(altered(denyGrant(), func(g *domain.Grant) { g.RevokedAt = ptr(noon) }), allowGrant()), allow, domain.StepGrant, "grt_allow"},
 		{"a revoked token", "the work that a revoked token started does nothing more, whatever was granted",
-			func(a *domain.Attempt) { a.Grants = []domain.Grant{allowGrant()}; a.Rights[0].Token.RevokedAt = ptr(noon) }, deny, domain.StepPolicy, ""},
+			func(a *domain.Attempt) {
+				a.Grants = []domain.Grant{allowGrant()}
+				a.Rights[0].Token.RevokedAt = ptr(noon)
+			}, deny, domain.StepPolicy, ""},
 		{"a disabled Member", "nor does the work of a disabled Member",
-			func(a *domain.Attempt) { a.Grants = []domain.Grant{allowGrant()}; a.Rights[0].Member.DisabledAt = ptr(noon) }, deny, domain.StepPolicy, ""},
+			func(a *domain.Attempt) {
+				a.Grants = []domain.Grant{allowGrant()}
+				a.Rights[0].Member.DisabledAt = ptr(noon)
+			}, deny, domain.StepPolicy, ""},
 		{"an expired token that covers", "expiry closes the door to new work, it does not stop what runs",
 			func(a *domain.Attempt) { a.Rights[0].Token.ExpiresAt = ptr(noon.Add(-time.Hour)) }, ask, "", ""},
 		{"an expired token that does not cover", "but its scopes go on narrowing the work that it started",

@@ -1,6 +1,9 @@
 package domain
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"math"
+)
 
 // Purpose says what a model is called for.
 type Purpose string
@@ -102,12 +105,35 @@ type ModelPrice struct {
 	Output      int64
 }
 
-// CostNanos is the cost of a usage in nano-USD, rounded half up once.
+// CostNanos is the cost of a usage in nano-USD, rounded half up once. A usage that
+// no model has costs the most that there is; it never turns negative.
 func (p ModelPrice) CostNanos(u ModelUsage) int64 {
 	plain := u.InputTokens - u.CachedInputTokens - u.CacheWriteTokens
-	pico := plain*p.Input + u.OutputTokens*p.Output +
-		u.CachedInputTokens*priceOr(p.CachedInput, p.Input) + u.CacheWriteTokens*priceOr(p.CacheWrite, p.Input)
-	return (pico + 500) / 1000
+	pico := sum(times(plain, p.Input), times(u.OutputTokens, p.Output),
+		times(u.CachedInputTokens, priceOr(p.CachedInput, p.Input)), times(u.CacheWriteTokens, priceOr(p.CacheWrite, p.Input)))
+	return sum(pico, 500) / 1000
+}
+
+// times and sum stop at the largest number. Negative parts count as nothing.
+func times(a, b int64) int64 {
+	if a <= 0 || b <= 0 {
+		return 0
+	}
+	if a > math.MaxInt64/b {
+		return math.MaxInt64
+	}
+	return a * b
+}
+
+func sum(parts ...int64) int64 {
+	total := int64(0)
+	for _, part := range parts {
+		if part = max(part, 0); part > math.MaxInt64-total {
+			return math.MaxInt64
+		}
+		total += part
+	}
+	return total
 }
 
 func priceOr(price *int64, other int64) int64 {
@@ -119,7 +145,7 @@ func priceOr(price *int64, other int64) int64 {
 
 // MicrosFromNanos rounds nano-USD half up to micro-USD. It is applied once, where
 // a sum is shown.
-func MicrosFromNanos(nanos int64) int64 { return (nanos + 500) / 1000 }
+func MicrosFromNanos(nanos int64) int64 { return sum(nanos, 500) / 1000 }
 
 // ModelError is a model call that gave no reply. Temporary ones are tried again.
 type ModelError struct {

@@ -41,7 +41,7 @@ func TextDenied(by DecidedBy, reason string) string {
 
 // TextCancelled is for a call that was stopped with its Turn.
 func TextCancelled() string {
-	return "Cancelled: the work was stopped before this call went out." + " It was not executed."
+	return "Cancelled: the work was stopped before this call went out." + notExecuted
 }
 
 // TextUnknown is for a call that went out and whose outcome stays unknown.
@@ -66,7 +66,7 @@ func TextRevisionChanged() string {
 
 // TextNoTool is for a call of a tool that there is not.
 func TextNoTool(name string) string {
-	return fmt.Sprintf("Failed: there is no tool %q.%s", name, " It was not executed.")
+	return fmt.Sprintf("Failed: there is no tool %q.%s", name, notExecuted)
 }
 
 // TextBadArguments is for arguments that do not fit the tool's schema.

@@ -252,9 +252,9 @@ func (t *Turn) follow(open, runnable int, now time.Time) {
 func (t *Turn) countStep(usage ModelUsage, cost int64) {
 	t.Steps++
 	t.Tries = 0
-	t.InputTokens += usage.InputTokens
-	t.OutputTokens += usage.OutputTokens
-	t.CostNanos += cost
+	t.InputTokens = sum(t.InputTokens, usage.InputTokens)
+	t.OutputTokens = sum(t.OutputTokens, usage.OutputTokens)
+	t.CostNanos = sum(t.CostNanos, cost)
 }
 
 func (t *Turn) end(status TurnStatus) {

@@ -101,8 +101,8 @@ func (e *Engine) decide(ctx context.Context, subject string, plan func(d *draft)
 		if err := plan(d); err != nil {
 			return err
 		}
-		if d.empty() {
-			return nil
+		if d.empty() && (keeping == nil || d.result == nil) {
+			return nil // with a key, the answer that nothing had to change is kept too
 		}
 		if err := keeping.keep(d); err != nil {
 			return err

@@ -32,8 +32,9 @@ const observeEvery = 5 * time.Second
 const observeBatch = 500
 
 // ObserveChat gives a Chat's events after a sequence to send, first the saved
-// ones, then those that come, until ctx ends or send fails. quiet is called when
-// nothing came for a while, to keep the connection alive.
+// ones, then those that come, until ctx ends or send fails. quiet is called once
+// before the first, when nothing can be refused any more, and whenever nothing
+// came for a while, to keep the connection alive.
 func (e *Engine) ObserveChat(ctx context.Context, p domain.Principal, id domain.ChatID, after int64, send func([]domain.Event) error, quiet func() error) error {
 	chat, err := e.Chat(ctx, p, id)
 	if err != nil {
@@ -57,6 +58,9 @@ func (e *Engine) ObserveMember(ctx context.Context, p domain.Principal, after in
 	if after < 0 {
 		after = newest
 	}
+	if after > newest {
+		return invalidf("afterSequence", "is in the future: the newest event is %d", newest)
+	}
 	return e.observe(ctx, domain.MemberStream(p.Member.ID), after, func(ctx context.Context, after int64) ([]domain.Event, error) {
 		return e.Store.MemberEvents(ctx, p.Member.ID, after, observeBatch)
 	}, func(ev domain.Event) int64 { return ev.Position }, send, quiet)
@@ -68,6 +72,9 @@ func (e *Engine) observe(ctx context.Context, stream string, after int64, read f
 	defer stop()
 	again := time.NewTicker(observeEvery)
 	defer again.Stop()
+	if err := quiet(); err != nil {
+		return err
+	}
 	for {
 		events, err := read(ctx, after)
 		if err != nil {

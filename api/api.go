@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"openbot/domain/engine"
+)
+
+// Options are what the HTTP door is made of.
+type Options struct {
+	// Engine carries out what callers ask for. Required.
+	Engine *engine.Engine
+	// Logger gets one line for each request; nil discards them.
+	Logger *slog.Logger
+	// Monitoring gives the queue's own pages, which stand at /monitoring; nil for none.
+	Monitoring func(readOnly bool) http.Handler
+	// QueueReady reports whether the queue answers; nil means that it does.
+	QueueReady func(ctx context.Context) error
+	// Registry holds the metrics; nil makes one.
+	Registry *prometheus.Registry
+	// Version is that of the server, for the OpenAPI document.
+	Version string
+	// TrustedProxies are addresses or networks whose X-Forwarded-For is believed; none
+	// when empty.
+	TrustedProxies []string
+	// SessionKey seals the cookies of the plain page; at least 16 bytes. Empty makes a
+	// key that ends with the process, and the sessions with it.
+	SessionKey []byte
+	// FailedAuthLimit is how many wrong tokens an address may send a minute; 0 means 30.
+	FailedAuthLimit int
+	// Stopping ends open event streams when it ends, so that a server that shuts down
+	// need not wait for them; nil means never.
+	Stopping context.Context
+}
+
+const defaultFailedAuthLimit = 30
+
+// server is the HTTP door with everything that its handlers need.
+type server struct {
+	Options
+	huma    huma.API
+	metrics *metrics
+	session *sessions
+	origins *http.CrossOriginProtection
+}
+
+var ginMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
+
+// New makes the handler of everything that the server speaks over HTTP. It fails
+// for options that do not fit.
+func New(o Options) (http.Handler, error) {
+	if o.Engine == nil {
+		return nil, errors.New("the HTTP door needs an engine")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Registry == nil {
+		o.Registry = prometheus.NewRegistry()
+	}
+	if o.FailedAuthLimit == 0 {
+		o.FailedAuthLimit = defaultFailedAuthLimit
+	}
+	if o.Stopping == nil {
+		o.Stopping = context.Background()
+	}
+	if len(o.SessionKey) == 0 {
+		o.SessionKey = make([]byte, 32)
+		rand.Read(o.SessionKey) // never fails: it ends the program when there is no randomness
+	}
+	s := &server{Options: o, origins: http.NewCrossOriginProtection()}
+	var err error
+	if s.metrics, err = newMetrics(o.Registry); err != nil {
+		return nil, fmt.Errorf("register the HTTP metrics: %w", err)
+	}
+	if s.session, err = newSessions(o.SessionKey); err != nil {
+		return nil, err
+	}
+	ginMode()
+	r := gin.New()
+	r.HandleMethodNotAllowed = true
+	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
+	if err := r.SetTrustedProxies(o.TrustedProxies); err != nil {
+		return nil, fmt.Errorf("read the trusted proxies: %w", err)
+	}
+	r.Use(s.outermost)
+	r.NoRoute(func(gc *gin.Context) {
+		writeProblem(gc, newProblem(http.StatusNotFound, "RouteNotFound", "There is nothing at this address. The addresses are listed at /docs."))
+	})
+	r.NoMethod(func(gc *gin.Context) {
+		writeProblem(gc, newProblem(http.StatusMethodNotAllowed, "MethodNotAllowed", "This address does not take this method. The header Allow names those that it takes."))
+	})
+	s.huma = humagin.New(r, s.document())
+	s.huma.UseMiddleware(s.guard)
+	s.routes()
+	if err := s.pages(r); err != nil {
+		return nil, err
+	}
+	r.GET("/metrics", gin.WrapH(promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{})))
+	s.monitoring(r)
+	return r, nil
+}
+
+func (s *server) routes() {
+	s.healthRoutes()
+	s.meRoutes()
+	s.requestRoutes()
+	s.chatRoutes()
+	s.turnRoutes()
+	s.observeRoutes()
+	s.botRoutes()
+	s.connectionRoutes()
+	s.toolRoutes()
+	s.memberRoutes()
+	s.tokenRoutes()
+	s.settingRoutes()
+}

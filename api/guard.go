@@ -1,0 +1,110 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humagin"
+	"github.com/gin-gonic/gin"
+
+	"openbot/domain"
+)
+
+// requestTimeout is how long a request may work; the look at an App that a
+// Connection waits for fits in it.
+const requestTimeout = 30 * time.Second
+
+// guard stands before every operation: who calls and whether the role allows it,
+// the body within its bounds, the answer that is already kept, and a deadline. A
+// stranger's body is never read.
+func (s *server) guard(hc huma.Context, next func(huma.Context)) {
+	gc := humagin.Unwrap(hc)
+	r, ok := hc.Operation().Metadata[routeKey].(*route)
+	if !ok {
+		s.refuse(gc, newProblem(http.StatusInternalServerError, "Internal", internalDetail))
+		return
+	}
+	ctx := hc.Context()
+	i := infoFrom(ctx)
+	i.route = r
+	if r.role == "" {
+		next(hc)
+		return
+	}
+	if !r.stream {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		_ = http.NewResponseController(gc.Writer).SetWriteDeadline(time.Now().Add(requestTimeout + bodyTimeout + 5*time.Second))
+	}
+	var err error
+	if i.principal, i.secret, err = s.authenticate(ctx, gc.Request, gc.ClientIP()); err != nil {
+		s.refuse(gc, s.failure(ctx, err))
+		return
+	}
+	if err := mayCall(i.principal, r.role); err != nil {
+		s.refuse(gc, err)
+		return
+	}
+	if _, err := url.ParseQuery(gc.Request.URL.RawQuery); err != nil {
+		s.refuse(gc, newProblem(http.StatusUnprocessableEntity, tagInvalidInput, "The query of the address is not well formed."))
+		return
+	}
+	if r.hasBody() {
+		body, p := readBody(gc.Writer, gc.Request, !r.optionalBody)
+		if p != nil {
+			s.refuse(gc, p)
+			return
+		}
+		gc.Request.Body = io.NopCloser(bytes.NewReader(body))
+		i.body = fingerprint(r.method, gc.Request.URL.Path, body)
+	}
+	if r.method == http.MethodPost {
+		if err := s.keyed(ctx, i, gc.Request.Header); err != nil {
+			s.refuse(gc, s.failure(ctx, err))
+			return
+		}
+	}
+	next(huma.WithContext(hc, ctx))
+}
+
+// mayCall refuses a caller without the role, and says whose it lacks.
+func mayCall(p domain.Principal, role string) error {
+	if p.HasRole(role) {
+		return nil
+	}
+	if !p.Token.Scopes.HasRole(role) {
+		return domain.Errorf(domain.CodeForbidden, "Forbidden", "This needs the scope %s, which your token does not have.", role)
+	}
+	return domain.Errorf(domain.CodeForbidden, "Forbidden", "This needs the permission %s, which the Member of your token does not have.", role)
+}
+
+func fingerprint(method, path string, body []byte) [32]byte {
+	h := sha256.New()
+	io.WriteString(h, method+" "+path+"\n")
+	h.Write(body)
+	return [32]byte(h.Sum(nil))
+}
+
+// refuse answers with the problem of err.
+func (s *server) refuse(gc *gin.Context, err error) {
+	if kept, ok := err.(*replay); ok {
+		gc.Data(kept.kept.Status, "application/json", append(kept.kept.Body, '\n'))
+		return
+	}
+	writeProblem(gc, problemOf(err))
+}
+
+func writeProblem(gc *gin.Context, p *Problem) {
+	for name, values := range p.GetHeaders() {
+		gc.Writer.Header()[name] = values
+	}
+	gc.Data(p.Status, problemType, append(encode(p), '\n'))
+	gc.Abort()
+}

@@ -1,0 +1,33 @@
+package api
+
+import (
+	"context"
+	"net/url"
+
+	"openbot/domain"
+)
+
+// info is what the middleware learned about a request.
+type info struct {
+	requestID string
+	url       *url.URL
+	route     *route
+	principal domain.Principal
+	secret    string   // of the token, to look again while a stream is open
+	key       string   // Idempotency-Key
+	body      [32]byte // fingerprint of method, path and body
+}
+
+type infoKey struct{}
+
+func withInfo(ctx context.Context, i *info) context.Context {
+	return context.WithValue(ctx, infoKey{}, i)
+}
+
+func infoFrom(ctx context.Context) *info {
+	i, ok := ctx.Value(infoKey{}).(*info)
+	if !ok {
+		return &info{url: &url.URL{}}
+	}
+	return i
+}

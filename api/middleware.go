@@ -1,0 +1,75 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
+)
+
+// outermost is the middleware around everything: the request's ID, the headers of
+// every answer, one line in the log, the metrics, and panics.
+func (s *server) outermost(gc *gin.Context) {
+	began := time.Now()
+	i := &info{requestID: requestID(gc.Request.Header), url: gc.Request.URL}
+	gc.Request = gc.Request.WithContext(withInfo(gc.Request.Context(), i))
+	h := gc.Writer.Header()
+	h.Set("X-Request-Id", i.requestID)
+	safeHeaders(h)
+	defer func() {
+		if failed := recover(); failed != nil {
+			if failed == http.ErrAbortHandler {
+				panic(failed)
+			}
+			s.Logger.ErrorContext(gc.Request.Context(), "a handler panicked", "request", i.requestID,
+				"panic", fmt.Sprint(failed), "stack", string(debug.Stack()))
+			if !gc.Writer.Written() {
+				writeProblem(gc, newProblem(http.StatusInternalServerError, "Internal", internalDetail))
+			}
+		}
+		s.observe(gc, i, time.Since(began))
+	}()
+	gc.Next()
+}
+
+// observe logs and counts a request: its route and outcome, never its query,
+// body or token.
+func (s *server) observe(gc *gin.Context, i *info, took time.Duration) {
+	path := gc.FullPath()
+	if path == "" {
+		path = "unmatched"
+	}
+	stream := i.route != nil && i.route.stream
+	s.metrics.count(path, gc.Request.Method, gc.Writer.Status(), took, stream)
+	s.Logger.InfoContext(gc.Request.Context(), "request", "request", i.requestID, "method", gc.Request.Method, "route", path,
+		"status", gc.Writer.Status(), "bytes", max(gc.Writer.Size(), 0), "ms", took.Milliseconds(),
+		"member", i.principal.Member.ID, "address", gc.ClientIP())
+}
+
+// requestID takes the caller's own ID when it is harmless, and makes one if not.
+func requestID(h http.Header) string {
+	id := h.Get("X-Request-Id")
+	sane := id != "" && len(id) <= 64 && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	})
+	if sane {
+		return id
+	}
+	return uuid.NewString()
+}
+
+// safeHeaders are those of every answer. Pages loosen the policy for their own
+// style sheet alone.
+func safeHeaders(h http.Header) {
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}

@@ -1,0 +1,232 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"openbot/domain"
+	"openbot/domain/engine"
+)
+
+// Actor is who decides or decided. Exactly the ID that its tag names is there.
+type Actor struct {
+	Tag   string          `json:"_tag" enum:"Person,Bot,Grant,Rule,Expiry,Policy,Exemption"`
+	User  domain.MemberID `json:"userId,omitempty"`
+	Bot   domain.BotID    `json:"botId,omitempty"`
+	Grant domain.GrantID  `json:"grantId,omitempty"`
+	Rule  domain.RuleID   `json:"ruleId,omitempty"`
+}
+
+// Capability is an action with a target.
+type Capability struct {
+	Action string `json:"action" enum:"apps.call,tools.call,bots.delegate,bots.spawn,bots.create,bots.promote,plans.run,channels.send,delegations.continue"`
+	Target string `json:"target" example:"con_018f6b1c2d3e7a4b8c9d0e1f2a3b4c5d/send_email"`
+}
+
+// Request is a question to a decider whether one attempt may run. The words of the
+// older documents, agent and session, stand beside bot and chat.
+type Request struct {
+	ID            domain.RequestID        `json:"id" example:"req_018f6b1c2d3e7a4b8c9d0e1f2a3b4c5d"`
+	Bot           domain.BotID            `json:"bot"`
+	Agent         domain.BotID            `json:"agent" doc:"The same as bot."`
+	Capability    Capability              `json:"capability"`
+	Reason        string                  `json:"reason" doc:"The words of the Bot. They are data, not an instruction."`
+	Approver      Actor                   `json:"approver" doc:"Who must answer now."`
+	Chain         []domain.BotID          `json:"chain" doc:"The owner chain, from the top Bot to the asking one."`
+	Chat          domain.ChatID           `json:"chat"`
+	Session       domain.ChatID           `json:"session" doc:"The same as chat."`
+	Turn          domain.TurnID           `json:"turn"`
+	ToolCallID    domain.CallID           `json:"toolCallId"`
+	Delegation    domain.DelegationID     `json:"delegation,omitempty"`
+	Arguments     json.RawMessage         `json:"arguments" doc:"The exact arguments of what is asked for."`
+	App           *SavedCall              `json:"app,omitempty" doc:"The saved call of an App tool."`
+	Unknown       *Unknown                `json:"unknown,omitempty" doc:"The call went out, and nobody knows whether it ran."`
+	Endorsements  []Endorsement           `json:"endorsements"`
+	Tags          []string                `json:"tags"`
+	ReviewVerdict Nullable[ReviewVerdict] `json:"reviewVerdict" doc:"What the automatic reviewer reads in it; it decides nothing."`
+	Status        string                  `json:"status" enum:"pending,allowed,denied,cancelled"`
+	Decision      Nullable[Decision]      `json:"decision"`
+	Revision      int64                   `json:"revision" doc:"Goes up when the approver, the endorsements or the status change."`
+	CreatedAt     int64                   `json:"createdAt"`
+	ExpiresAt     int64                   `json:"expiresAt" doc:"Denied when nobody answers by then."`
+}
+
+// SavedCall is the exact App call that an allow lets run.
+type SavedCall struct {
+	Connection domain.ConnectionID `json:"connection"`
+	Revision   int64               `json:"revision" doc:"Of the Connection; the decision holds for this one alone."`
+	Tool       string              `json:"tool" doc:"The App's own name for the tool."`
+	Arguments  json.RawMessage     `json:"arguments"`
+	SHA256     string              `json:"sha256" doc:"Of the RFC 8785 form of the arguments, in hex."`
+}
+
+// Unknown says when a call without an answer went out.
+type Unknown struct {
+	SentAt int64 `json:"sentAt"`
+}
+
+// Endorsement is the support of a Bot that may not decide by itself.
+type Endorsement struct {
+	Bot    domain.BotID `json:"bot"`
+	Scope  string       `json:"scope" enum:"once,chat,lifetime"`
+	Reason string       `json:"reason"`
+	At     int64        `json:"at"`
+}
+
+// ReviewVerdict is the reading of the automatic reviewer.
+type ReviewVerdict struct {
+	Verdict string `json:"verdict" enum:"allow,block,unclear"`
+	Note    string `json:"note"`
+}
+
+// Decision is how a Request ended.
+type Decision struct {
+	Decision string  `json:"decision" enum:"allow,deny,ask"`
+	Scope    string  `json:"scope" enum:"once,chat,lifetime"`
+	Reason   *string `json:"reason"`
+	Rule     *string `json:"rule"`
+	By       Actor   `json:"by"`
+	At       int64   `json:"at"`
+}
+
+func wireRequest(r domain.Request) Request {
+	out := Request{ID: r.ID, Bot: r.Bot, Agent: r.Bot, Capability: Capability(r.Capability), Reason: r.Reason, Approver: Actor(r.Approver),
+		Chain: nonNil(r.Chain), Chat: r.Chat, Session: r.Chat, Turn: r.Turn, ToolCallID: r.Call, Delegation: r.Delegation,
+		Arguments: rawJSON(r.Arguments), Endorsements: []Endorsement{}, Tags: nonNil(r.Tags), Status: string(r.Status),
+		Revision: r.Revision, CreatedAt: ms(r.CreatedAt), ExpiresAt: ms(r.ExpiresAt)}
+	if a := r.App; a != nil {
+		out.App = &SavedCall{Connection: a.Connection, Revision: a.Revision, Tool: a.Tool, Arguments: out.Arguments, SHA256: a.SHA256}
+	}
+	if r.Unknown != nil {
+		out.Unknown = &Unknown{SentAt: r.Unknown.SentAtMs}
+	}
+	for _, e := range r.Endorsements {
+		out.Endorsements = append(out.Endorsements, Endorsement{Bot: e.Bot, Scope: e.Scope, Reason: e.Reason, At: e.AtMs})
+	}
+	if v := r.ReviewVerdict; v != nil {
+		out.ReviewVerdict.Value = &ReviewVerdict{Verdict: v.Verdict, Note: v.Note}
+	}
+	if d := r.Decision; d != nil {
+		out.Decision.Value = &Decision{Decision: d.Decision, Scope: d.Scope, Reason: d.Reason, Rule: d.Rule, By: Actor(d.By), At: d.AtMs}
+	}
+	return out
+}
+
+// rawJSON is saved JSON; what was never set is an empty object.
+func rawJSON(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+// Answer is the body that answers a Request.
+type Answer struct {
+	Expected int64   `json:"expected" minimum:"0" doc:"The revision of the Request that you saw."`
+	Decision string  `json:"decision" enum:"allow,deny,ask" doc:"ask is a deny with a question, for work at a limit alone."`
+	Scope    string  `json:"scope,omitempty" enum:"once,chat,lifetime,session" doc:"How long it lasts: for this call (the default), for this Chat of the Bot, until revoked. session is the older word for chat."`
+	Reason   *string `json:"reason,omitempty" nullable:"true" maxLength:"4000" doc:"The Bot sees it."`
+	Rule     *string `json:"rule,omitempty" nullable:"true" minLength:"1" maxLength:"4000" doc:"A Rule in plain language, kept for this Bot."`
+}
+
+type requestPath struct {
+	Request string `path:"request" doc:"The ID of the Request."`
+}
+
+func (p requestPath) id() (domain.RequestID, error) {
+	if !domain.ValidID(p.Request, domain.PrefixRequest) {
+		return "", newProblem(http.StatusNotFound, "RequestNotFound", "There is no Request with this ID in your work.")
+	}
+	return domain.RequestID(p.Request), nil
+}
+
+// requestQuery narrows the list. agent and session are the older words for bot
+// and chat.
+type requestQuery struct {
+	paged
+	Status  string `query:"status" enum:"pending,allowed,denied,cancelled"`
+	Bot     string `query:"bot" doc:"Of this Bot."`
+	Agent   string `query:"agent" doc:"The older word for bot."`
+	Chat    string `query:"chat" doc:"Of this Chat."`
+	Session string `query:"session" doc:"The older word for chat."`
+	Action  string `query:"action" example:"apps.call" doc:"Of this action; agents.* is taken for bots.*."`
+}
+
+func (q requestQuery) filter() (domain.RequestFilter, error) {
+	f := domain.RequestFilter{Status: domain.RequestStatus(q.Status), Action: domain.CanonicalAction(q.Action)}
+	bot, err := eitherID("bot", q.Bot, "agent", q.Agent, domain.PrefixBot)
+	if err != nil {
+		return f, err
+	}
+	chat, err := eitherID("chat", q.Chat, "session", q.Session, domain.PrefixChat)
+	if err != nil {
+		return f, err
+	}
+	if f.Action != "" && !slices.Contains(domain.Actions(), f.Action) {
+		return f, invalid("action", "is not an action, such as apps.call")
+	}
+	f.Bot, f.Chat = domain.BotID(bot), domain.ChatID(chat)
+	return f, nil
+}
+
+// eitherID takes an ID under its name or under the older word for it.
+func eitherID(name, value, old, oldValue, prefix string) (string, error) {
+	if value == "" {
+		name, value = old, oldValue
+	} else if oldValue != "" && oldValue != value {
+		return "", invalid(old, "is the older word for "+name+" and must say the same")
+	}
+	if value != "" && !domain.ValidID(value, prefix) {
+		return "", invalid(name, "must be an ID that starts with "+prefix)
+	}
+	return value, nil
+}
+
+func (s *server) requestRoutes() {
+	const list = "requests"
+	register(s, route{id: "listRequests", method: http.MethodGet, path: "/v1/requests", tag: "Requests",
+		summary: "List the Requests that wait for you, or that you answered, newest first", role: domain.RoleRead, status: 200},
+		func(ctx context.Context, p domain.Principal, in *requestQuery) (*listed[Request], error) {
+			page, err := in.page(list)
+			if err != nil {
+				return nil, err
+			}
+			filter, err := in.filter()
+			if err != nil {
+				return nil, err
+			}
+			rows, err := s.Engine.Requests(ctx, p, filter, page)
+			if err != nil {
+				return nil, err
+			}
+			return listOf(ctx, list, in.paged, rows, func(r domain.Request) string { return string(r.ID) }, wireRequest), nil
+		})
+	register(s, route{id: "readRequest", method: http.MethodGet, path: "/v1/requests/{request}", tag: "Requests",
+		summary: "Read any Request of your work", role: domain.RoleRead, status: 200, errors: []int{404}},
+		func(ctx context.Context, p domain.Principal, in *requestPath) (*struct{ Body Request }, error) {
+			id, err := in.id()
+			if err != nil {
+				return nil, err
+			}
+			r, err := s.Engine.Request(ctx, p, id)
+			return &struct{ Body Request }{wireRequest(r)}, err
+		})
+	register(s, route{id: "answerRequest", method: http.MethodPost, path: "/v1/requests/{request}", tag: "Requests", summary: "Answer a Request",
+		about: "The work goes on at once. The same answer again gives the decided Request; of many answers at the same time exactly one wins.",
+		role:  domain.RoleWrite, status: 200, errors: []int{404, 409}},
+		func(ctx context.Context, p domain.Principal, in *struct {
+			keyed
+			requestPath
+			Body Answer
+		}) (*struct{ Body Request }, error) {
+			id, err := in.id()
+			if err != nil {
+				return nil, err
+			}
+			r, err := s.Engine.AnswerRequest(keep(ctx, wireRequest), p, id, engine.Answer{Expected: in.Body.Expected,
+				Decision: in.Body.Decision, Scope: in.Body.Scope, Reason: in.Body.Reason, Rule: in.Body.Rule})
+			return &struct{ Body Request }{wireRequest(r)}, err
+		})
+}

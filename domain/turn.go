@@ -216,6 +216,9 @@ func DecideTurn(t Turn, ev TurnEvent) (Turn, error) {
 			next.end(TurnCompleted)
 		}
 	case ModelFailed:
+		if t.OpenCalls > 0 {
+			return t, Errorf(CodePrecondition, "TurnConflict", "Calls of the last step have no result yet.")
+		}
 		next.Tries++
 		if ev.Temporary && next.Tries < MaxModelTries {
 			next.Status = TurnRunning

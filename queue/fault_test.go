@@ -59,7 +59,7 @@ func TestRedisAwayHoldsNobodyUp(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			p := &place{t: t, url: "redis://" + address(t), logs: &logs{}}
 			q := p.open()
-			const slow = 3 * moment // with room for a busy machine
+			const slow = 5 * moment // with room for a busy machine
 			tasks := make([]domain.Task, 3*batch)
 			for i := range tasks {
 				tasks[i] = overdue(task(strings.Repeat("x", i+1)))
@@ -139,6 +139,34 @@ func TestAServerStopsWithoutRedis(t *testing.T) {
 				t.Fatalf("stopping took %v", took)
 			}
 		})
+	}
+}
+
+func TestAServerStopsWhenRedisHangsUnderIt(t *testing.T) {
+	mini := miniredis.RunT(t)
+	p := &place{t: t, url: "redis://" + mini.Addr(), logs: &logs{}}
+	q := p.open()
+	handler, seen := record()
+	s := p.serve(q, 1, handler)
+	q.Ring(t.Context(), task("a"))
+	await(t, seen)
+	release, hung := make(chan struct{}), make(chan struct{}, 1)
+	mini.Server().SetPreHook(func(*server.Peer, string, ...string) bool {
+		select {
+		case hung <- struct{}{}:
+		default:
+		}
+		<-release
+		return false
+	})
+	await(t, hung)
+	start := time.Now()
+	s.Stop()
+	took := time.Since(start)
+	close(release)
+	t.Logf("stopped after %v", took)
+	if took > stopLimit/2 {
+		t.Fatalf("stopping took %v", took)
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 // second.
 const backOff = 250 * time.Millisecond
 
+// errGivenUp ends asynq's loops at a stop while Redis does not answer.
+var errGivenUp = errors.New("the server is stopping and Redis does not answer")
+
 // hook stands between asynq's server and Redis. asynq polls; the hook makes its
 // empty look for work wait for the bell, slows it down on errors, and rings when
 // delayed tasks come due.
@@ -25,6 +28,7 @@ type hook struct {
 	waiter waiter
 	bell   bell
 	stop   context.Context // over when the server stops
+	talk   context.Context // over when a stopping server no longer waits for Redis
 }
 
 // DialHook leaves dialing as it is.
@@ -38,6 +42,13 @@ func (h *hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 // ProcessHook watches the scripts that asynq runs.
 func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		if h.talk.Err() != nil {
+			cmd.SetErr(errGivenUp)
+			return errGivenUp
+		}
+		if ctx.Done() == nil {
+			ctx = h.talk // cuts go-redis' retries short
+		}
 		script := scriptOf(cmd)
 		switch script.use {
 		case useFetch:

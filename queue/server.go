@@ -57,6 +57,7 @@ type Server struct {
 	waiter  waiter
 
 	fetching context.CancelFunc // ends looking for work
+	giveUp   context.CancelFunc // ends talking to Redis
 	base     context.Context    // of every handler
 	cancel   context.CancelFunc
 	running  *running
@@ -84,12 +85,13 @@ func NewServer(q *Queue, options ServerOptions, handler Handler) *Server {
 	if q.inside != nil {
 		forward = forwardInside
 	}
-	var fetch context.Context
+	var fetch, talk context.Context
 	fetch, s.fetching = context.WithCancel(context.Background())
+	talk, s.giveUp = context.WithCancel(context.Background())
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.waiter = q.bell.waiter(served)
 	s.client = q.address.client(serverProfile)
-	s.client.AddHook(&hook{queues: len(shares), waiter: s.waiter, bell: q.bell, stop: fetch})
+	s.client.AddHook(&hook{queues: len(shares), waiter: s.waiter, bell: q.bell, stop: fetch, talk: talk})
 	s.asynq = asynq.NewServerFromRedisClient(s.client, asynq.Config{
 		Concurrency: concurrency,
 		Queues:      shares,
@@ -151,8 +153,10 @@ func (s *Server) stop() {
 		s.asynq.Stop()
 		s.asynq.Shutdown()
 		s.upkeep.Wait()
+		// Not before: asynq crashes when its subscription is closed under it.
+		_ = s.client.Close()
 	}()
-	defer s.client.Close()
+	defer s.giveUp()
 	select {
 	case <-idle:
 	case <-limit.C:
@@ -165,8 +169,7 @@ func (s *Server) stop() {
 	case <-time.After(goodbye):
 		s.logger.Warn("Redis did not answer while the worker stopped; what it held is given back later")
 	}
-	// Without its connections asynq's loops fail at once and end.
-	_ = s.client.Close()
+	s.giveUp()
 	select {
 	case <-ended:
 	case <-limit.C:

@@ -171,15 +171,14 @@ func (a *App) openWorker(sealer *apps.Sealer) error {
 
 func (a *App) openServer(secret config.Secret) error {
 	options := api.Options{Engine: a.engine, Logger: a.log, Registry: a.registry, Version: version, QueueReady: a.queue.Ping,
-		SessionKey: []byte(secret.Reveal())}
-	if a.options.Role == "serve" || a.options.Role == "api" {
-		options.Monitoring = func(readOnly bool) http.Handler { return a.queue.Monitor("/monitoring", readOnly) }
-	} else {
-		options.HealthOnly = true
-	}
+		SessionKey: []byte(secret.Reveal()), Stopping: a.life,
+		Monitoring: func(readOnly bool) http.Handler { return a.queue.Monitor("/monitoring", readOnly) }}
 	handler, err := api.New(options)
 	if err != nil {
 		return err
+	}
+	if a.options.Role == "worker" || a.options.Role == "scheduler" {
+		handler = healthOnly(handler)
 	}
 	a.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return a.life },
@@ -188,6 +187,16 @@ func (a *App) openServer(secret config.Secret) error {
 		return fmt.Errorf("OPENBOT_LISTEN: %w", err)
 	}
 	return nil
+}
+
+// healthOnly leaves health and metrics of a handler: workers and schedulers serve
+// nothing else.
+func healthOnly(all http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	for _, path := range []string{"GET /healthz", "GET /readyz", "GET /metrics"} {
+		mux.Handle(path, all)
+	}
+	return mux
 }
 
 // Address is where the program listens, as http://host:port.
@@ -212,6 +221,9 @@ func (a *App) Run(ctx context.Context) error {
 		running.Go(func() { a.scheduler.Run(a.life) })
 	}
 	err := a.firstStart(ctx)
+	if ctx.Err() != nil {
+		err = nil // stopped while it was starting
+	}
 	if err == nil {
 		select {
 		case err = <-fatal:

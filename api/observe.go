@@ -40,7 +40,7 @@ func (s *server) observeRoutes() {
 	register(s, route{id: "observeChat", method: http.MethodGet, path: "/v1/chats/{chat}/observe", tag: "Chats",
 		summary: "The events of a Chat, as they come", about: streamAbout, role: domain.RoleRead, status: 200, stream: true, errors: []int{404}},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			chatPath
+			ChatPath
 			AfterSequence int64  `query:"afterSequence" minimum:"0" doc:"Only what comes after it; left out: everything."`
 			LastEventID   string `header:"Last-Event-ID" doc:"Wins over afterSequence."`
 		}) (*huma.StreamResponse, error) {

@@ -16,7 +16,7 @@ type Keyed struct {
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" doc:"1 to 200 visible characters. The first successful answer under it is kept for 24 hours and given again; secrets are left out. The same key with another body is a conflict."`
 }
 
-// Keyed takes the Idempotency-Key and gives the answer that is kept under it.
+// lookUpKey takes the Idempotency-Key and gives the answer that is kept under it.
 func (s *server) lookUpKey(ctx context.Context, i *info, h http.Header) error {
 	values, given := h["Idempotency-Key"]
 	if !given {

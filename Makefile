@@ -92,8 +92,8 @@ verify: ## check that module files, generated files and format are up to date
 	go vet ./...
 
 .PHONY: bench
-bench: $(TESTENV) ## measure, beside a PostgreSQL that waits for the disk (see bench/)
-	$(TESTENV) --durable -- go test -run '^$$' -bench . -timeout 30m ./bench/...
+bench: ## measure the approval round on this machine (ARGS="..." are passed on)
+	go run ./bench $(ARGS)
 
 .PHONY: up
 up: ## start every role in containers, on 127.0.0.1:8080

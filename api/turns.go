@@ -89,7 +89,7 @@ func wireTurn(v engine.TurnView) Turn {
 	t := v.Turn
 	out := Turn{ID: t.ID, Chat: t.Chat, Bot: t.Bot, Status: string(t.Status), Response: TurnResponse{t.Status.ResponseStatus()},
 		Error: orNull(t.Error), WaitingFor: []WaitingFor{}, Calls: []Call{},
-		Usage: TurnUsage{Steps: t.Steps, InputTokens: t.InputTokens, OutputTokens: t.OutputTokens, CostMicros: domain.MicrosFromNanos(t.CostNanos)},
+		Usage:     TurnUsage{Steps: t.Steps, InputTokens: t.InputTokens, OutputTokens: t.OutputTokens, CostMicros: domain.MicrosFromNanos(t.CostNanos)},
 		CreatedAt: ms(t.CreatedAt), UpdatedAt: ms(t.UpdatedAt)}
 	if t.Status == domain.TurnCompleted {
 		out.Answer = &t.Answer

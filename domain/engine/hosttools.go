@@ -128,8 +128,8 @@ func (e *Engine) setHostTool(ctx context.Context, h *domain.HostTool, in HostToo
 		if len(in.Schema) > 64*1024 {
 			return invalid("schema", "must have at most 65536 bytes")
 		}
-		if _, err := resolveSchema(in.Schema); err != nil {
-			return invalid("schema", "must be a JSON Schema of an object")
+		if err := prepare(in.Schema).err; err != nil {
+			return invalid("schema", "must be a JSON Schema of an object whose references stay inside it and end")
 		}
 		var top struct{ Type string }
 		if json.Unmarshal(in.Schema, &top) != nil || top.Type != "object" {

@@ -146,6 +146,7 @@ func (w *streamWriter) write(b []byte) error {
 	_ = w.control.SetWriteDeadline(time.Now().Add(streamWrite)) // not every writer has one
 	if !w.begun {
 		w.begun = true
+		_ = w.control.SetReadDeadline(time.Time{}) // that of the server would end a quiet stream
 		h := w.gc.Writer.Header()
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("X-Accel-Buffering", "no") // proxies that buffer would hold events back

@@ -14,7 +14,7 @@ import (
 const (
 	// parkLimit bounds the parking; a slow machine parks fewer.
 	parkLimit = 100 * time.Second
-	// parkedAnswers is how many parked Turns are answered, one at a time.
+	// parkedAnswers is how many parked Turns are answered one at a time, at most.
 	parkedAnswers = 20
 )
 
@@ -44,10 +44,11 @@ func (b *bench) park(ctx context.Context, s *subject, to *section) error {
 	for i, w := range s.watched {
 		to.add("memory a parked Turn, "+w.name, "bytes", float64(after.memory[i]-before.memory[i])/n)
 	}
-	if err := b.answerParked(ctx, s, to, waiting); err != nil {
+	answered := max(1, min(parkedAnswers, len(waiting)/2))
+	if err := b.answerParked(ctx, s, to, waiting, answered); err != nil {
 		return err
 	}
-	beside := fmt.Sprintf(" beside %d parked Turns", len(waiting)-min(parkedAnswers, len(waiting)))
+	beside := fmt.Sprintf(" beside %d parked Turns", len(waiting)-answered)
 	if err := b.throughput(ctx, s, b.report.section(parkedTurns, "approval rounds"+beside)); err != nil {
 		return err
 	}
@@ -160,10 +161,10 @@ func (s *subject) awaitStatus(ctx context.Context, condition string, n int) erro
 	}
 }
 
-// answerParked answers some parked Turns, one at a time.
-func (b *bench) answerParked(ctx context.Context, s *subject, to *section, waiting []parkedTurn) error {
-	for i := range min(parkedAnswers, len(waiting)) {
-		p := waiting[i*len(waiting)/min(parkedAnswers, len(waiting))]
+// answerParked answers n parked Turns, one at a time, spread over all of them.
+func (b *bench) answerParked(ctx context.Context, s *subject, to *section, waiting []parkedTurn, n int) error {
+	for i := range n {
+		p := waiting[i*len(waiting)/n]
 		r, err := answerOne(ctx, s, p)
 		if err != nil {
 			return err

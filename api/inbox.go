@@ -130,16 +130,18 @@ func moment(at, now time.Time) web.Moment {
 	return web.Moment{ISO: at.Format(time.RFC3339), Text: at.Format("2006-01-02 15:04:05") + " UTC (" + far + ")"}
 }
 
+// roughly is a duration to the nearest unit that people think in.
 func roughly(d time.Duration) string {
+	const day = 24 * time.Hour
 	switch {
-	case d >= 48*time.Hour:
-		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	case d >= 2*day:
+		return fmt.Sprintf("%d days", d.Round(day)/day)
 	case d >= 2*time.Hour:
-		return fmt.Sprintf("%d hours", d/time.Hour)
+		return fmt.Sprintf("%d hours", d.Round(time.Hour)/time.Hour)
 	case d >= 2*time.Minute:
-		return fmt.Sprintf("%d minutes", d/time.Minute)
+		return fmt.Sprintf("%d minutes", d.Round(time.Minute)/time.Minute)
 	default:
-		return fmt.Sprintf("%d s", d/time.Second)
+		return fmt.Sprintf("%d s", d.Round(time.Second)/time.Second)
 	}
 }
 

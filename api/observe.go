@@ -74,7 +74,7 @@ func (s *server) observeRoutes() {
 		})
 }
 
-const streamAbout = "Server-Sent Events from the saved log, then live: `event:` is the kind, `id:` the sequence, `data:` an EventData with what changed."
+const streamAbout = "Server-Sent Events from the saved log, then live: event is the kind, id the sequence, data an EventData with what changed."
 
 func resumeAfter(after int64, last string) (int64, error) {
 	if last == "" {

@@ -31,6 +31,8 @@ type house struct {
 	engine   *engine.Engine
 	handler  http.Handler
 	registry *prometheus.Registry
+	contract *contract
+	file     string
 	clock    *clock
 	bell     *bell
 	limiter  *limiter
@@ -51,11 +53,12 @@ const firstSecret = "test-token-0123456789-0123456789-0123456789"
 
 func newHouse(t *testing.T, change ...func(*api.Options)) *house {
 	t.Helper()
-	store, err := repository.Open(t.Context(), repository.Options{File: filepath.Join(t.TempDir(), "openbot.db")})
+	file := filepath.Join(t.TempDir(), "openbot.db")
+	store, err := repository.Open(t.Context(), repository.Options{File: file})
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
 	must(t, store.Migrate(t.Context()))
-	h := &house{t: t, store: store, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, bell: &bell{}, limiter: &limiter{},
+	h := &house{t: t, store: store, file: file, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, bell: &bell{}, limiter: &limiter{},
 		registry: prometheus.NewRegistry(), secret: firstSecret}
 	models := model.New(model.Options{})
 	h.engine = engine.New(engine.Options{Store: store, Ringer: h.bell, Live: newLive(), Limiter: h.limiter, Models: models, Sealer: plainSealer{},
@@ -71,6 +74,7 @@ func newHouse(t *testing.T, change ...func(*api.Options)) *house {
 	}
 	h.handler, err = api.New(options)
 	must(t, err)
+	h.contract = readContract(t, h.handler)
 	p, err := h.engine.Authenticate(t.Context(), firstSecret)
 	must(t, err)
 	h.me = engineMe{p.Organization, p.Member.ID, p.Member.MainBot, p.Token.ID}
@@ -204,7 +208,9 @@ func (h *house) as(secret, method, path, body string, headers ...string) answer 
 func (h *house) send(r *http.Request) answer {
 	w := httptest.NewRecorder()
 	h.handler.ServeHTTP(w, r)
-	return answer{w.Code, w.Header(), w.Body.String()}
+	a := answer{w.Code, w.Header(), w.Body.String()}
+	h.fits(r, a)
+	return a
 }
 
 // ok sends a request that must give this status, and decodes the body.

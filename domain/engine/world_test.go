@@ -382,10 +382,10 @@ func (w *world) sweep() bool {
 	return any
 }
 
-// sweepFor lets only the sweep drive the work for a while.
+// sweepFor lets only the sweep drive the work for a while, every few seconds.
 func (w *world) sweepFor(span time.Duration) {
 	w.t.Helper()
-	for end := w.clock.now().Add(span); w.clock.now().Before(end); w.clock.forward(time.Second) {
+	for end := w.clock.now().Add(span); w.clock.now().Before(end); w.clock.forward(3 * time.Second) {
 		w.rings.lose()
 		w.sweep()
 	}

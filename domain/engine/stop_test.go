@@ -284,3 +284,29 @@ func TestInterruptThatLosesTheRaceAgainstTheEnd(t *testing.T) {
 	}
 	w.wantStatus(turn, domain.TurnCompleted)
 }
+
+// A read that gave no sign has done nothing that a person would have to judge.
+func TestAReadThatIsLostInStoppedWorkAsksNobody(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.engine.ChangeSettings(t.Context(), w.me, func(s *domain.Settings) error {
+		s.AppReadRules = []string{string(w.mail.ID) + "/list"}
+		return nil
+	})
+	w.must(err)
+	chat := w.newChat()
+	turn := w.say(chat, `/call mail__list {}`)
+	task, _ := w.rings.next(w.clock.now())
+	w.work(task)
+	task, _ = w.rings.next(w.clock.now())
+	taking, err := w.engine.TakeCall(t.Context(), domain.CallID(task.Subject), task.Revision, true)
+	w.must(err)
+	if taking.Sending == nil {
+		t.Fatal("the read was not taken")
+	}
+	w.interrupt(chat)
+	w.sweepFor(2 * domain.LeaseTime)
+	v := w.wantStatus(turn, domain.TurnInterrupted)
+	if len(w.pending()) != 0 || v.Calls[0].Open() || v.Calls[0].Status != domain.CallFailed || w.apps.total() != 0 {
+		t.Errorf("%d questions, the call is %s", len(w.pending()), v.Calls[0].Status)
+	}
+}

@@ -26,7 +26,7 @@ type bench struct {
 
 // say prints one line of progress.
 func (b *bench) say(format string, args ...any) {
-	fmt.Fprintf(b.progress, "%6.1fs  load %s  %s\n", time.Since(b.started).Seconds(), loadAverage(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(b.progress, "%6.1fs  load %5.2f  %s\n", time.Since(b.started).Seconds(), loadAverage(), fmt.Sprintf(format, args...))
 }
 
 // build makes the binary as `make build` does, with the symbols left in, so that a

@@ -166,7 +166,7 @@ func (c *client) observe(ctx context.Context, chat string) (*stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	response, err := c.send(ctx, "GET", "/v1/chats/"+chat+"/observe", nil)
 	if err == nil && response.StatusCode != 200 {
-		response.Body.Close()
+		_ = response.Body.Close()
 		err = fmt.Errorf("observing a Chat gave %d", response.StatusCode)
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -72,8 +73,7 @@ func newFileFloor(path string) (floor, error) {
 	}
 	db.SetMaxOpenConns(1)
 	if _, err := db.Exec("CREATE TABLE floor (n INTEGER, payload TEXT)"); err != nil {
-		db.Close()
-		return nil, err
+		return nil, errors.Join(err, db.Close())
 	}
 	return fileFloor{db}, nil
 }

@@ -94,7 +94,8 @@ func parse(arguments []string, output io.Writer) (options, error) {
 	if *embedded && !o.has(inOneProcess) {
 		o.workloads = append(o.workloads, inOneProcess)
 	}
-	return o, o.check(flags.NArg())
+	err := o.check(flags.NArg())
+	return o, err
 }
 
 func (o *options) check(rest int) error {

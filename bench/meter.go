@@ -75,11 +75,13 @@ func (s *subject) keepCosts(to *section, before, after reading, rounds int64) {
 	s.keepNoise(to, before, after)
 }
 
-// keepNoise adds how much of the machine was busy with something else.
+// keepNoise adds how much of the machine was busy with something else, and the load
+// of the last minute, which holds both.
 func (s *subject) keepNoise(to *section, before, after reading) {
 	all := after.at.Sub(before.at) * time.Duration(runtime.NumCPU())
 	others := after.host - before.host - busy(before, after) - (after.load - before.load)
 	to.add("machine busy with others", "%", max(0, 100*float64(others)/float64(all)))
+	to.add("load average", "", loadAverage())
 }
 
 // keepIdle adds the CPU of each process between two readings at rest.

@@ -138,11 +138,12 @@ func ownCPU() time.Duration {
 }
 
 // loadAverage gives the machine's load of the last minute.
-func loadAverage() string {
+func loadAverage() float64 {
 	content, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
-		return "?"
+		return 0
 	}
 	first, _, _ := strings.Cut(string(content), " ")
-	return first
+	load, _ := strconv.ParseFloat(first, 64)
+	return load
 }

@@ -108,7 +108,7 @@ func (r *report) print(out io.Writer) {
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", f.Name, short(f.Median), f.Unit, strings.Join(all, " "))
 		}
-		w.Flush()
+		_ = w.Flush() // what cannot be printed is still saved
 		for _, t := range s.Tables {
 			fmt.Fprintf(out, "  %s\n    %s\n", t.Name, strings.Join(t.Lines, "\n    "))
 		}

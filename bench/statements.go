@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,8 +20,7 @@ func countStatements(ctx context.Context, server *services.Postgres) error {
 		return err
 	}
 	_, err = connection.Exec(ctx, "ALTER SYSTEM SET shared_preload_libraries = 'pg_stat_statements'")
-	connection.Close(context.WithoutCancel(ctx))
-	if err != nil {
+	if err := errors.Join(err, connection.Close(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
 	return server.Restart()

@@ -271,11 +271,14 @@ func (e *Engine) closeOne(ctx context.Context, id domain.RequestID, token domain
 	})
 }
 
+// doneClosing ends the closing at its due time. What is rung before leaves it open,
+// so that the sweep looks once more: a step that had loaded its rights just before
+// they went away may make a Request just after the first look.
 func (e *Engine) doneClosing(ctx context.Context, subject string, token domain.TokenID) error {
 	return e.decide(ctx, subject, func(d *draft) error {
 		if token != "" {
 			t, err := e.Store.Token(ctx, token)
-			if err != nil || t.ClosingDueAt == nil {
+			if err != nil || t.ClosingDueAt == nil || domain.Before(d.at, *t.ClosingDueAt) {
 				return gone(err)
 			}
 			t.ClosingDueAt = nil
@@ -283,7 +286,7 @@ func (e *Engine) doneClosing(ctx context.Context, subject string, token domain.T
 			return nil
 		}
 		m, err := e.Store.Member(ctx, domain.MemberID(subject))
-		if err != nil || m.ClosingDueAt == nil {
+		if err != nil || m.ClosingDueAt == nil || domain.Before(d.at, *m.ClosingDueAt) {
 			return gone(err)
 		}
 		m.ClosingDueAt = nil

@@ -30,7 +30,7 @@ func (w watcher) Trace(_ context.Context, _ time.Time, sql func() (string, int64
 
 // Rule reads a Rule, which the port only writes so far.
 func (s *Store) Rule(ctx context.Context, id domain.RuleID) (domain.Rule, error) {
-	return one(s, ctx, "Rule", func(r ruleRow) domain.Rule {
+	return one(ctx, s, "Rule", func(r ruleRow) domain.Rule {
 		return domain.Rule{ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID, Text: r.Text,
 			Effect: r.Effect, Enabled: r.Enabled, Source: r.Source, Request: r.RequestID, CreatedAt: moment(r.Created),
 			DeletedAt: momentOrNil(r.Deleted), Version: r.Version}

@@ -99,7 +99,7 @@ func parseAddress(text string) (address, error) {
 			a.base.TLSConfig.ServerName, _, _ = net.SplitHostPort(a.base.Addrs[0])
 		}
 	}
-	err := a.readQuery(kind, query)
+	err = a.readQuery(kind, query)
 	return a, err
 }
 

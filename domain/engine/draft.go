@@ -12,7 +12,6 @@ type draft struct {
 	at     time.Time
 	commit domain.Commit
 	chat   *domain.Chat // the Chat whose items and events are numbered
-	freed  bool         // what it rings was set free by an answer
 	trace  string
 	result any // what the command returns, for a kept answer
 }
@@ -109,7 +108,8 @@ func (d *draft) request(r *domain.Request) {
 const nearTimer = 3 * time.Minute
 
 // rings gives the tasks that follow from the rows that were written: the rows say
-// who must look at them and when.
+// who must look at them and when. The sweep rings for the same rows with the same
+// urgency, so that both are one task.
 func (d *draft) rings() []domain.Task {
 	var tasks []domain.Task
 	for _, row := range d.commit.Rows {
@@ -130,16 +130,13 @@ func (d *draft) rings() []domain.Task {
 			if r.Status != domain.CallAllowed {
 				continue
 			}
-			t = domain.Task{Kind: domain.TaskCallSend, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyTurn}
-			if d.freed || r.Waited {
-				t.Urgency = domain.UrgencyAnswer
-			}
+			t = domain.Task{Kind: domain.TaskCallSend, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyAnswer}
 		case *domain.Request:
 			if r.Status != domain.RequestPending || r.ExpiresAt.Sub(d.at) > nearTimer {
 				continue
 			}
 			t = domain.Task{Kind: domain.TaskRequestElapse, Subject: string(r.ID), Revision: r.ExpiresAt.UnixMilli(),
-				Urgency: domain.UrgencyAnswer, At: r.ExpiresAt}
+				Urgency: domain.UrgencyTurn, At: r.ExpiresAt}
 		case *domain.Grant:
 			if r.SettleDueAt == nil {
 				continue

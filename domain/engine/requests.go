@@ -59,7 +59,6 @@ func (e *Engine) AnswerRequest(ctx context.Context, p domain.Principal, id domai
 		if r.Unknown != nil && next.Status == domain.RequestAllowed && f.Turn.Status.Ended() {
 			return domain.Errorf(domain.CodeConflict, "RequestConflict", "The work was stopped; its call is not sent again. Deny it to close the question.")
 		}
-		d.freed = true
 		for _, effect := range effects {
 			switch effect := effect.(type) {
 			case domain.KeepGrant:
@@ -163,7 +162,6 @@ func (e *Engine) moveRequest(ctx context.Context, id domain.RequestID, event fun
 			}
 			return err
 		}
-		d.freed = true
 		w := callWork{d: d, f: &f}
 		return w.end(&next)
 	})

@@ -92,6 +92,7 @@ func New(o Options) (http.Handler, error) {
 	r := gin.New()
 	r.HandleMethodNotAllowed = true
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
+	r.UseEscapedPath, r.UnescapePathValues = true, true // an ID that holds %2F is still one ID
 	if err := r.SetTrustedProxies(o.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("read the trusted proxies: %w", err)
 	}

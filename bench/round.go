@@ -37,7 +37,7 @@ var stepNames = [...]string{"the answer is decided", "the call goes out", "its r
 
 // note keeps when the server came to one of the steps.
 func (r *round) note(e event) {
-	step := -1
+	var step int
 	switch {
 	case e.Kind == "request.decided":
 		step = 0

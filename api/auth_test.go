@@ -62,6 +62,29 @@ func TestTrustedProxies(t *testing.T) {
 	}
 }
 
+// The settings of the organization limit wrong tokens and, when asked to, calls of
+// one token.
+func TestLimitsOfTheSettings(t *testing.T) {
+	h := newHouse(t)
+	h.ok(200, "PATCH", "/v1/settings", `{"rateLimits":{"failedAuthPerAddress":2,"v1PerKey":3}}`)
+	h.refused(h.as("obt_wrong-wrong-wrong-wrong", "GET", "/v1/me", ""), 401, "")
+	h.refused(h.as("obt_wrong-wrong-wrong-wrong", "GET", "/v1/me", ""), 401, "")
+	h.refused(h.as("obt_wrong-wrong-wrong-wrong", "GET", "/v1/me", ""), 429, "RateLimited")
+	for range 3 {
+		h.ok(200, "GET", "/v1/me", "")
+	}
+	limited := h.call("GET", "/v1/me", "")
+	h.refused(limited, 429, "RateLimited")
+	if limited.header.Get("Retry-After") != "7" {
+		t.Errorf("Retry-After is %q", limited.header.Get("Retry-After"))
+	}
+	h.limiter.reset() // another minute
+	h.ok(200, "PATCH", "/v1/settings", `{"rateLimits":{}}`)
+	for range 10 {
+		h.ok(200, "GET", "/v1/me", "")
+	}
+}
+
 func TestSchemes(t *testing.T) {
 	h := newHouse(t)
 	for header, status := range map[string]int{"bearer " + firstSecret: 200, "BEARER  " + firstSecret: 200, firstSecret: 401, "Basic " + firstSecret: 401, "Bearer": 401, "Bearer ": 401} {

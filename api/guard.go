@@ -41,7 +41,6 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
-		_ = http.NewResponseController(gc.Writer).SetWriteDeadline(time.Now().Add(requestTimeout + bodyTimeout + 5*time.Second))
 	}
 	var err error
 	if i.principal, i.secret, err = s.authenticate(ctx, gc.Request, gc.ClientIP()); err != nil {
@@ -50,6 +49,10 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 	}
 	if err := mayCall(i.principal, r.role); err != nil {
 		s.refuse(gc, err)
+		return
+	}
+	if err := s.count(ctx, i.principal); err != nil {
+		s.refuse(gc, s.failure(ctx, err))
 		return
 	}
 	if _, err := url.ParseQuery(gc.Request.URL.RawQuery); err != nil {

@@ -17,6 +17,8 @@ func (s *server) outermost(gc *gin.Context) {
 	began := time.Now()
 	i := &info{requestID: requestID(gc.Request.Header), url: gc.Request.URL}
 	gc.Request = gc.Request.WithContext(withInfo(gc.Request.Context(), i))
+	// Set for every request: a deadline stays on a connection that is used again.
+	_ = http.NewResponseController(gc.Writer).SetWriteDeadline(began.Add(bodyTimeout + requestTimeout + streamWrite)) // not every writer has one
 	h := gc.Writer.Header()
 	h.Set("X-Request-Id", i.requestID)
 	safeHeaders(h)
@@ -39,11 +41,13 @@ func (s *server) outermost(gc *gin.Context) {
 // observe logs and counts a request: its route and outcome, never its query,
 // body or token.
 func (s *server) observe(gc *gin.Context, i *info, took time.Duration) {
-	path := gc.FullPath()
-	if path == "" {
+	path, stream := gc.FullPath(), false
+	switch {
+	case i.route != nil:
+		path, stream = i.route.path, i.route.stream
+	case path == "":
 		path = "unmatched"
 	}
-	stream := i.route != nil && i.route.stream
 	s.metrics.count(path, gc.Request.Method, gc.Writer.Status(), took, stream)
 	s.Logger.InfoContext(gc.Request.Context(), "request", "request", i.requestID, "method", gc.Request.Method, "route", path,
 		"status", gc.Writer.Status(), "bytes", max(gc.Writer.Size(), 0), "ms", took.Milliseconds(),

@@ -299,7 +299,7 @@ func TestTheChatBox(t *testing.T) {
 	if len(chats) != 1 || len(h.call("GET", "/v1/chats/"+text(chats[0]["id"])+"/turns", "").list(t)) != 2 {
 		t.Errorf("there are other Chats or Turns: %v", chats)
 	}
-	for _, bad := range []url.Values{{"key": {"k"}}, {"text": {"x"}}, {"text": {"x"}, "key": {"a b"}}, {"text": {"a\x00b"}, "key": {"k"}}} {
+	for _, bad := range []url.Values{{"key": {"k"}}, {"text": {"x"}}, {"text": {"x"}, "key": {"a b"}}, {"text": {"a\x00b"}, "key": {"k"}}, {"text": {"\xff"}, "key": {"k"}}} {
 		if a := b.post("/chat", bad); a.status != 422 {
 			t.Errorf("%v gave %d", bad, a.status)
 		}
@@ -383,10 +383,10 @@ func TestMetrics(t *testing.T) {
 	h.call("BREW", "/no/such/place", "")
 	got := h.call("GET", "/metrics", "").body
 	for _, want := range []string{
-		`openbot_http_requests_total{method="GET",route="/v1/chats/:chat",status="404"} 1`,
+		`openbot_http_requests_total{method="GET",route="/v1/chats/{chat}",status="404"} 1`,
 		`openbot_http_requests_total{method="GET",route="unmatched",status="404"} 1`,
 		`openbot_http_requests_total{method="other",route="unmatched",status="404"} 1`,
-		`openbot_http_request_duration_seconds_count{method="GET",route="/v1/chats/:chat"} 1`,
+		`openbot_http_request_duration_seconds_count{method="GET",route="/v1/chats/{chat}"} 1`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the metrics lack %s", want)

@@ -202,6 +202,16 @@ func TestTheDocumentIsWhole(t *testing.T) {
 		if strings.HasPrefix(o.path, "/v1/") != (o.role != "") {
 			t.Errorf("%s has the role %q", o.id, o.role)
 		}
+		takes := func(name, in string) bool { return slices.Contains(o.parameters, parameter{name, in}) }
+		if name := o.named(); name != "" && !takes(name, "path") {
+			t.Errorf("%s does not describe {%s}", o.id, name)
+		}
+		if o.method == "POST" && !takes("Idempotency-Key", "header") {
+			t.Errorf("%s takes no Idempotency-Key", o.id)
+		}
+		if strings.HasPrefix(o.id, "list") && o.id != "listItems" && (!takes("limit", "query") || !takes("cursor", "query")) {
+			t.Errorf("%s has no pages", o.id)
+		}
 		if len(o.responses) < 3 {
 			t.Errorf("%s names the answers %v alone", o.id, slices.Collect(maps.Keys(o.responses)))
 		}

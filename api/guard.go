@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -89,15 +90,13 @@ func mayCall(p domain.Principal, role string) error {
 }
 
 func fingerprint(method, path string, body []byte) [32]byte {
-	h := sha256.New()
-	io.WriteString(h, method+" "+path+"\n")
-	h.Write(body)
-	return [32]byte(h.Sum(nil))
+	return sha256.Sum256(append([]byte(method+" "+path+"\n"), body...))
 }
 
 // refuse answers with the problem of err.
 func (s *server) refuse(gc *gin.Context, err error) {
-	if kept, ok := err.(*replay); ok {
+	var kept *replay
+	if errors.As(err, &kept) {
 		gc.Data(kept.kept.Status, "application/json", append(kept.kept.Body, '\n'))
 		return
 	}

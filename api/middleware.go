@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -24,7 +25,7 @@ func (s *server) outermost(gc *gin.Context) {
 	safeHeaders(h)
 	defer func() {
 		if failed := recover(); failed != nil {
-			if failed == http.ErrAbortHandler {
+			if err, ok := failed.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(failed)
 			}
 			s.Logger.ErrorContext(gc.Request.Context(), "a handler panicked", "request", i.requestID,

@@ -126,4 +126,6 @@ func (s *server) routes() {
 	s.memberRoutes()
 	s.tokenRoutes()
 	s.settingRoutes()
+	s.grantRoutes()
+	s.ruleRoutes()
 }

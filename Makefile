@@ -7,9 +7,6 @@ SHELL := /bin/bash
 # Through GOFLAGS the tag reaches builds, tests, vet and what they start, so that all
 # of them share one cache.
 export GOFLAGS := $(strip $(filter-out -tags=%,$(shell go env GOFLAGS 2>/dev/null)) -tags=nomsgpack)
-# Where npm has put the programs of others that some tests talk to.
-export OPENBOT_NPM_DIR := $(CURDIR)/build/npm
-
 TOOLS := $(CURDIR)/.tmp/bin
 TESTENV := $(TOOLS)/testenv
 # The linter is built once for each state of its module file.
@@ -40,6 +37,9 @@ PROGRESS = awk '/^[A-Za-z0-9._~\/-]+$$/ { if (++n % 50 == 0) { printf "  %d pack
 
 .PHONY: test
 test: $(TESTENV) npm ## run all tests beside a PostgreSQL and a Redis of their own
+	@# Tests against programs of others are run when the folder that holds them is named.
+	@if [[ -f $(NPM_DONE) ]]; then export OPENBOT_NPM_DIR="$(CURDIR)/build/npm"; fi; \
+	echo "go test -race $(PACKAGES)"; \
 	$(TESTENV) -- go test -race -timeout $(TIMEOUT) $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),@$(MAKE) --no-print-directory properties)
 
@@ -92,8 +92,8 @@ verify: ## check that module files, generated files and format are up to date
 	go vet ./...
 
 .PHONY: bench
-bench: $(TESTENV) ## measure, beside a PostgreSQL that waits for the disk (see bench/)
-	$(TESTENV) --durable -- go test -run '^$$' -bench . -timeout 30m ./bench/...
+bench: ## measure the approval round on this machine (ARGS="..." are passed on)
+	go run ./bench $(ARGS)
 
 .PHONY: up
 up: ## start every role in containers, on 127.0.0.1:8080

@@ -50,11 +50,11 @@ type BotChange struct {
 	Memory       *string `json:"memory,omitempty" maxLength:"100000"`
 }
 
-type botPath struct {
+type BotPath struct {
 	Bot string `path:"bot" doc:"The ID of the Bot."`
 }
 
-func (p botPath) id() (domain.BotID, error) {
+func (p BotPath) id() (domain.BotID, error) {
 	if !domain.ValidID(p.Bot, domain.PrefixBot) {
 		return "", notFound("Bot")
 	}
@@ -65,7 +65,7 @@ func (s *server) botRoutes() {
 	const list = "bots"
 	register(s, route{id: "listBots", method: http.MethodGet, path: "/v1/bots", tag: "Bots", summary: "List your Bots and the shared ones, newest first",
 		role: domain.RoleRead, status: 200},
-		func(ctx context.Context, p domain.Principal, in *struct{ paged }) (*listed[Bot], error) {
+		func(ctx context.Context, p domain.Principal, in *struct{ Paged }) (*listed[Bot], error) {
 			page, err := in.page(list)
 			if err != nil {
 				return nil, err
@@ -74,13 +74,13 @@ func (s *server) botRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			return listOf(ctx, list, in.paged, rows, func(b domain.Bot) string { return string(b.ID) }, wireBot), nil
+			return listOf(ctx, list, in.Paged, rows, func(b domain.Bot) string { return string(b.ID) }, wireBot), nil
 		})
 	register(s, route{id: "createBot", method: http.MethodPost, path: "/v1/bots", tag: "Bots", summary: "Make a lasting Bot",
 		role: domain.RoleWrite, status: 201, errors: []int{404, 409}}, s.createBot)
 	register(s, route{id: "readBot", method: http.MethodGet, path: "/v1/bots/{bot}", tag: "Bots", summary: "Read a Bot",
 		role: domain.RoleRead, status: 200, errors: []int{404}},
-		func(ctx context.Context, p domain.Principal, in *botPath) (*struct{ Body Bot }, error) {
+		func(ctx context.Context, p domain.Principal, in *BotPath) (*struct{ Body Bot }, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
@@ -91,7 +91,7 @@ func (s *server) botRoutes() {
 	register(s, route{id: "changeBot", method: http.MethodPatch, path: "/v1/bots/{bot}", tag: "Bots", summary: "Change a Bot",
 		role: domain.RoleWrite, status: 200, errors: []int{404, 409}},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			botPath
+			BotPath
 			Body BotChange
 		}) (*struct{ Body Bot }, error) {
 			id, err := in.id()
@@ -104,7 +104,7 @@ func (s *server) botRoutes() {
 		})
 	register(s, route{id: "archiveBot", method: http.MethodDelete, path: "/v1/bots/{bot}", tag: "Bots", summary: "Archive a Bot",
 		role: domain.RoleWrite, status: 204, errors: []int{404, 409}},
-		func(ctx context.Context, p domain.Principal, in *botPath) (*none, error) {
+		func(ctx context.Context, p domain.Principal, in *BotPath) (*none, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
@@ -114,7 +114,7 @@ func (s *server) botRoutes() {
 }
 
 func (s *server) createBot(ctx context.Context, p domain.Principal, in *struct {
-	keyed
+	Keyed
 	Body NewBot
 }) (*struct{ Body Bot }, error) {
 	fields := engine.BotFields{Name: &in.Body.Name, Role: &in.Body.Role, Instructions: &in.Body.Instructions,

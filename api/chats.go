@@ -102,11 +102,11 @@ type Item struct {
 	CreatedAt int64         `json:"createdAt"`
 }
 
-type chatPath struct {
+type ChatPath struct {
 	Chat string `path:"chat" doc:"The ID of the Chat."`
 }
 
-func (p chatPath) id() (domain.ChatID, error) {
+func (p ChatPath) id() (domain.ChatID, error) {
 	if !domain.ValidID(p.Chat, domain.PrefixChat) {
 		return "", notFound("Chat")
 	}
@@ -117,7 +117,7 @@ func (s *server) chatRoutes() {
 	const list = "chats"
 	register(s, route{id: "listChats", method: http.MethodGet, path: "/v1/chats", tag: "Chats", summary: "List your Chats, newest first",
 		role: domain.RoleRead, status: 200},
-		func(ctx context.Context, p domain.Principal, in *struct{ paged }) (*listed[Chat], error) {
+		func(ctx context.Context, p domain.Principal, in *struct{ Paged }) (*listed[Chat], error) {
 			page, err := in.page(list)
 			if err != nil {
 				return nil, err
@@ -126,13 +126,13 @@ func (s *server) chatRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			return listOf(ctx, list, in.paged, rows, func(c domain.Chat) string { return string(c.ID) }, wireChat), nil
+			return listOf(ctx, list, in.Paged, rows, func(c domain.Chat) string { return string(c.ID) }, wireChat), nil
 		})
 	register(s, route{id: "createChat", method: http.MethodPost, path: "/v1/chats", tag: "Chats", summary: "Make a Chat",
 		role: domain.RoleWrite, status: 201, errors: []int{404, 409}}, s.createChat)
 	register(s, route{id: "readChat", method: http.MethodGet, path: "/v1/chats/{chat}", tag: "Chats", summary: "Read a Chat",
 		role: domain.RoleRead, status: 200, errors: []int{404}},
-		func(ctx context.Context, p domain.Principal, in *chatPath) (*struct{ Body Chat }, error) {
+		func(ctx context.Context, p domain.Principal, in *ChatPath) (*struct{ Body Chat }, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
@@ -145,7 +145,7 @@ func (s *server) chatRoutes() {
 		role:  domain.RoleWrite, status: 200, errors: []int{404, 409}}, s.changeChat)
 	register(s, route{id: "deleteChat", method: http.MethodDelete, path: "/v1/chats/{chat}", tag: "Chats", summary: "Interrupt a Chat and delete it",
 		role: domain.RoleWrite, status: 204, errors: []int{404, 409}},
-		func(ctx context.Context, p domain.Principal, in *chatPath) (*none, error) {
+		func(ctx context.Context, p domain.Principal, in *ChatPath) (*none, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
@@ -159,8 +159,8 @@ func (s *server) chatRoutes() {
 		about: "Its open Requests are cancelled and its waiting calls do not run; a call that is out keeps its result.",
 		role:  domain.RoleWrite, status: 200, errors: []int{404, 409}, optionalBody: true},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			keyed
-			chatPath
+			Keyed
+			ChatPath
 			Body *Interrupt
 		}) (*struct{ Body Chat }, error) {
 			id, err := in.id()
@@ -175,7 +175,7 @@ func (s *server) chatRoutes() {
 }
 
 func (s *server) createChat(ctx context.Context, p domain.Principal, in *struct {
-	keyed
+	Keyed
 	Body *NewChat
 }) (*struct{ Body Chat }, error) {
 	var body NewChat
@@ -204,7 +204,7 @@ func (t PlanTerms) terms() domain.PlanTerms {
 }
 
 func (s *server) changeChat(ctx context.Context, p domain.Principal, in *struct {
-	chatPath
+	ChatPath
 	Body ChatChange
 }) (*struct{ Body Chat }, error) {
 	id, err := in.id()
@@ -227,8 +227,8 @@ func (s *server) changeChat(ctx context.Context, p domain.Principal, in *struct 
 }
 
 func (s *server) postMessage(ctx context.Context, p domain.Principal, in *struct {
-	keyed
-	chatPath
+	Keyed
+	ChatPath
 	Body Message
 }) (*struct{ Body Posted }, error) {
 	id, err := in.id()
@@ -264,7 +264,7 @@ func (s *server) postMessage(ctx context.Context, p domain.Principal, in *struct
 }
 
 func (s *server) listItems(ctx context.Context, p domain.Principal, in *struct {
-	chatPath
+	ChatPath
 	AfterSequence int64 `query:"afterSequence" minimum:"0" doc:"Only what comes after it."`
 	Limit         int   `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many to give at most."`
 }) (*listed[Item], error) {

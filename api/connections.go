@@ -103,11 +103,11 @@ type ConnectionChange struct {
 	Shared    *bool              `json:"shared,omitempty"`
 }
 
-type connectionPath struct {
+type ConnectionPath struct {
 	Connection string `path:"connection" doc:"The ID of the Connection."`
 }
 
-func (p connectionPath) id() (domain.ConnectionID, error) {
+func (p ConnectionPath) id() (domain.ConnectionID, error) {
 	if !domain.ValidID(p.Connection, domain.PrefixConnection) {
 		return "", notFound("Connection")
 	}
@@ -121,7 +121,7 @@ func (s *server) connectionRoutes() {
 	const waits = "Answers when a worker has looked at the App, after 10 seconds at the latest; an App that cannot be reached is saved all the same."
 	register(s, route{id: "listConnections", method: http.MethodGet, path: "/v1/connections", tag: "Connections",
 		summary: "List your Connections and the shared ones, newest first", role: domain.RoleRead, status: 200},
-		func(ctx context.Context, p domain.Principal, in *struct{ paged }) (*listed[Connection], error) {
+		func(ctx context.Context, p domain.Principal, in *struct{ Paged }) (*listed[Connection], error) {
 			page, err := in.page(list)
 			if err != nil {
 				return nil, err
@@ -130,12 +130,12 @@ func (s *server) connectionRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			return listOf(ctx, list, in.paged, rows, func(c domain.Connection) string { return string(c.ID) }, wireConnection), nil
+			return listOf(ctx, list, in.Paged, rows, func(c domain.Connection) string { return string(c.ID) }, wireConnection), nil
 		})
 	register(s, route{id: "createConnection", method: http.MethodPost, path: "/v1/connections", tag: "Connections", summary: "Connect an App", about: waits,
 		role: domain.RoleWrite, status: 201, errors: []int{404, 409}, fresh: s.freshConnection},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			keyed
+			Keyed
 			Body NewConnection
 		}) (*connectionOut, error) {
 			b := in.Body
@@ -146,7 +146,7 @@ func (s *server) connectionRoutes() {
 		})
 	register(s, route{id: "readConnection", method: http.MethodGet, path: "/v1/connections/{connection}", tag: "Connections", summary: "Read a Connection",
 		role: domain.RoleRead, status: 200, errors: []int{404}},
-		func(ctx context.Context, p domain.Principal, in *connectionPath) (*connectionOut, error) {
+		func(ctx context.Context, p domain.Principal, in *ConnectionPath) (*connectionOut, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
@@ -158,7 +158,7 @@ func (s *server) connectionRoutes() {
 		summary: "Change a Connection", about: waits, role: domain.RoleWrite, status: 200, errors: []int{404, 409}}, s.changeConnection)
 	register(s, route{id: "deleteConnection", method: http.MethodDelete, path: "/v1/connections/{connection}", tag: "Connections", summary: "Take a Connection away",
 		about: "Calls that were allowed and did not go out are denied.", role: domain.RoleWrite, status: 204, errors: []int{404, 409}},
-		func(ctx context.Context, p domain.Principal, in *connectionPath) (*none, error) {
+		func(ctx context.Context, p domain.Principal, in *ConnectionPath) (*none, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
@@ -169,8 +169,8 @@ func (s *server) connectionRoutes() {
 		summary: "Look at the App again", about: waits, role: domain.RoleWrite, status: 200, errors: []int{404, 409},
 		optionalBody: true, fresh: s.freshConnection},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			keyed
-			connectionPath
+			Keyed
+			ConnectionPath
 			Body *struct{}
 		}) (*connectionOut, error) {
 			id, err := in.id()
@@ -183,7 +183,7 @@ func (s *server) connectionRoutes() {
 }
 
 func (s *server) changeConnection(ctx context.Context, p domain.Principal, in *struct {
-	connectionPath
+	ConnectionPath
 	Body ConnectionChange
 }) (*connectionOut, error) {
 	id, err := in.id()

@@ -49,7 +49,7 @@ type NewGrant struct {
 }
 
 type grantQuery struct {
-	paged
+	Paged
 	Bot     string `query:"bot" doc:"Of this Bot."`
 	Revoked bool   `query:"revoked" doc:"Only those that were revoked; they are left out otherwise."`
 }
@@ -71,13 +71,13 @@ func (s *server) grantRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			return listOf(ctx, list, in.paged, rows, func(g domain.Grant) string { return string(g.ID) }, wireGrant), nil
+			return listOf(ctx, list, in.Paged, rows, func(g domain.Grant) string { return string(g.ID) }, wireGrant), nil
 		})
 	register(s, route{id: "createGrant", method: http.MethodPost, path: "/v1/grants", tag: "Grants", summary: "Keep a decision about a Bot",
 		about: "For a tool of an App it holds for the revision that the Connection has now. It settles equal Requests that wait.",
 		role:  domain.RoleWrite, status: 201, errors: []int{404, 409}},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			keyed
+			Keyed
 			Body NewGrant
 		}) (*struct{ Body Grant }, error) {
 			b := in.Body

@@ -66,7 +66,7 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 		i.body = fingerprint(r.method, gc.Request.URL.Path, body)
 	}
 	if r.method == http.MethodPost {
-		if err := s.keyed(ctx, i, gc.Request.Header); err != nil {
+		if err := s.lookUpKey(ctx, i, gc.Request.Header); err != nil {
 			s.refuse(gc, s.failure(ctx, err))
 			return
 		}

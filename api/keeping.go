@@ -11,13 +11,13 @@ import (
 	"openbot/domain/engine"
 )
 
-// keyed is the input of every POST: the key under which its answer is kept.
-type keyed struct {
+// Keyed is the input of every POST: the key under which its answer is kept.
+type Keyed struct {
 	IdempotencyKey string `header:"Idempotency-Key" maxLength:"200" doc:"1 to 200 visible characters. The first successful answer under it is kept for 24 hours and given again; secrets are left out. The same key with another body is a conflict."`
 }
 
-// keyed takes the Idempotency-Key and gives the answer that is kept under it.
-func (s *server) keyed(ctx context.Context, i *info, h http.Header) error {
+// lookUpKey takes the Idempotency-Key and gives the answer that is kept under it.
+func (s *server) lookUpKey(ctx context.Context, i *info, h http.Header) error {
 	values, given := h["Idempotency-Key"]
 	if !given {
 		return nil

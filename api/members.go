@@ -37,7 +37,7 @@ type MemberChange struct {
 	Disabled    *bool     `json:"disabled,omitempty"`
 }
 
-type memberPath struct {
+type MemberPath struct {
 	Member string `path:"member" doc:"The ID of the Member."`
 }
 
@@ -45,7 +45,7 @@ func (s *server) memberRoutes() {
 	const list = "members"
 	register(s, route{id: "listMembers", method: http.MethodGet, path: "/v1/members", tag: "Administration", summary: "List the Members, newest first",
 		role: domain.RoleAdmin, status: 200},
-		func(ctx context.Context, p domain.Principal, in *struct{ paged }) (*listed[Member], error) {
+		func(ctx context.Context, p domain.Principal, in *struct{ Paged }) (*listed[Member], error) {
 			page, err := in.page(list)
 			if err != nil {
 				return nil, err
@@ -54,12 +54,12 @@ func (s *server) memberRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			return listOf(ctx, list, in.paged, rows, func(m domain.Member) string { return string(m.ID) }, wireMember), nil
+			return listOf(ctx, list, in.Paged, rows, func(m domain.Member) string { return string(m.ID) }, wireMember), nil
 		})
 	register(s, route{id: "createMember", method: http.MethodPost, path: "/v1/members", tag: "Administration", summary: "Add a Member with a Main Bot",
 		role: domain.RoleAdmin, status: 201, errors: []int{409}},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			keyed
+			Keyed
 			Body NewMember
 		}) (*struct{ Body Member }, error) {
 			m, err := s.Engine.CreateMember(keep(ctx, wireMember), p, engine.MemberFields{Name: &in.Body.Name, Permissions: in.Body.Permissions})
@@ -67,7 +67,7 @@ func (s *server) memberRoutes() {
 		})
 	register(s, route{id: "readMember", method: http.MethodGet, path: "/v1/members/{member}", tag: "Administration", summary: "Read a Member",
 		role: domain.RoleAdmin, status: 200, errors: []int{404}},
-		func(ctx context.Context, p domain.Principal, in *memberPath) (*struct{ Body Member }, error) {
+		func(ctx context.Context, p domain.Principal, in *MemberPath) (*struct{ Body Member }, error) {
 			if !domain.ValidID(in.Member, domain.PrefixMember) {
 				return nil, notFound("Member")
 			}
@@ -78,7 +78,7 @@ func (s *server) memberRoutes() {
 		summary: "Change a Member", about: "Disabling a Member denies every later call of its work and closes its Requests.",
 		role: domain.RoleAdmin, status: 200, errors: []int{404, 409}},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			memberPath
+			MemberPath
 			Body MemberChange
 		}) (*struct{ Body Member }, error) {
 			if !domain.ValidID(in.Member, domain.PrefixMember) {

@@ -40,7 +40,7 @@ func (s *server) observeRoutes() {
 	register(s, route{id: "observeChat", method: http.MethodGet, path: "/v1/chats/{chat}/observe", tag: "Chats",
 		summary: "The events of a Chat, as they come", about: streamAbout, role: domain.RoleRead, status: 200, stream: true, errors: []int{404}},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			chatPath
+			ChatPath
 			AfterSequence int64  `query:"afterSequence" minimum:"0" doc:"Only what comes after it; left out: everything."`
 			LastEventID   string `header:"Last-Event-ID" doc:"Wins over afterSequence."`
 		}) (*huma.StreamResponse, error) {
@@ -74,7 +74,7 @@ func (s *server) observeRoutes() {
 		})
 }
 
-const streamAbout = "Server-Sent Events from the saved log, then live: `event:` is the kind, `id:` the sequence, `data:` an EventData with what changed."
+const streamAbout = "Server-Sent Events from the saved log, then live: event is the kind, id the sequence, data an EventData with what changed."
 
 func resumeAfter(after int64, last string) (int64, error) {
 	if last == "" {
@@ -146,6 +146,7 @@ func (w *streamWriter) write(b []byte) error {
 	_ = w.control.SetWriteDeadline(time.Now().Add(streamWrite)) // not every writer has one
 	if !w.begun {
 		w.begun = true
+		_ = w.control.SetReadDeadline(time.Time{}) // that of the server would end a quiet stream
 		h := w.gc.Writer.Header()
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("X-Accel-Buffering", "no") // proxies that buffer would hold events back

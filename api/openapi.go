@@ -22,9 +22,9 @@ func (s *server) document() huma.Config {
 				Title:   "OpenBot",
 				Version: version,
 				Description: "OpenBot lets AI bots work with real tools while people stay in control. " +
-					"Every call carries a token: `Authorization: Bearer <token>`. Times are milliseconds since the epoch. " +
+					"Every call carries a token: Authorization: Bearer <token>. Times are milliseconds since the epoch. " +
 					"Everything is seen from the Member of the token: what belongs to others answers 404. " +
-					"Errors are `application/problem+json` with a `_tag`. An optional field of a body that is null counts as left out.",
+					"Errors are application/problem+json with a _tag. An optional field of a body that is null counts as left out.",
 				License: &huma.License{Name: "See the LICENSE file of the server"},
 			},
 			Tags: []*huma.Tag{

@@ -10,8 +10,8 @@ import (
 	"openbot/domain"
 )
 
-// paged is the input of every list.
-type paged struct {
+// Paged is the input of every list.
+type Paged struct {
 	Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200" doc:"How many to give at most."`
 	Cursor string `query:"cursor" maxLength:"400" doc:"Where the page before ended. Take it from its Link header."`
 }
@@ -32,7 +32,7 @@ func cursorAfter(list, id string) string {
 
 // page gives the slice that is asked for, and one row more to see whether another
 // page follows.
-func (p paged) page(list string) (domain.Page, error) {
+func (p Paged) page(list string) (domain.Page, error) {
 	page := domain.Page{Limit: p.Limit + 1}
 	if p.Cursor == "" {
 		return page, nil
@@ -61,7 +61,7 @@ func plainID(id string) bool {
 }
 
 // listOf cuts the row that was read ahead and encodes the others.
-func listOf[R, T any](ctx context.Context, list string, p paged, rows []R, id func(R) string, wire func(R) T) *listed[T] {
+func listOf[R, T any](ctx context.Context, list string, p Paged, rows []R, id func(R) string, wire func(R) T) *listed[T] {
 	out := &listed[T]{Body: []T{}}
 	if len(rows) > p.Limit {
 		rows = rows[:p.Limit]

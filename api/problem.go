@@ -229,8 +229,23 @@ func faultOf(d huma.ErrorDetail) ProblemError {
 			path = m[1]
 		}
 		message = "does not fit the type of this field"
-	case strings.HasPrefix(message, "expected "):
-		message = "must be " + strings.TrimPrefix(strings.TrimPrefix(message, "expected "), "value to be ")
+	default:
+		for _, w := range wording {
+			if rest, ok := strings.CutPrefix(message, w[0]); ok {
+				message = w[1] + rest
+				break
+			}
+		}
 	}
 	return ProblemError{Path: path, Message: message}
+}
+
+// wording says in our words how huma's messages begin; the first that fits wins.
+var wording = [][2]string{
+	{"expected value to be ", "must be "},
+	{"expected length ", "must have a length in characters "},
+	{"expected array length ", "must have a number of entries "},
+	{"expected string to match pattern ", "must match "},
+	{"expected value to match at least one schema but matched none", "fits none of the forms that it may have"},
+	{"expected ", "must be "},
 }

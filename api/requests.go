@@ -139,21 +139,21 @@ type Answer struct {
 	Rule     *string `json:"rule,omitempty" nullable:"true" minLength:"1" maxLength:"4000" doc:"A Rule in plain language, kept for this Bot."`
 }
 
-type requestPath struct {
+type RequestPath struct {
 	Request string `path:"request" doc:"The ID of the Request."`
 }
 
-func (p requestPath) id() (domain.RequestID, error) {
+func (p RequestPath) id() (domain.RequestID, error) {
 	if !domain.ValidID(p.Request, domain.PrefixRequest) {
 		return "", newProblem(http.StatusNotFound, "RequestNotFound", "There is no Request with this ID in your work.")
 	}
 	return domain.RequestID(p.Request), nil
 }
 
-// requestQuery narrows the list. agent and session are the older words for bot
+// RequestQuery narrows the list. agent and session are the older words for bot
 // and chat.
-type requestQuery struct {
-	paged
+type RequestQuery struct {
+	Paged
 	Status  string `query:"status" enum:"pending,allowed,denied,cancelled"`
 	Bot     string `query:"bot" doc:"Of this Bot."`
 	Agent   string `query:"agent" doc:"The older word for bot."`
@@ -162,7 +162,7 @@ type requestQuery struct {
 	Action  string `query:"action" example:"apps.call" doc:"Of this action; agents.* is taken for bots.*."`
 }
 
-func (q requestQuery) filter() (domain.RequestFilter, error) {
+func (q RequestQuery) filter() (domain.RequestFilter, error) {
 	f := domain.RequestFilter{Status: domain.RequestStatus(q.Status), Action: domain.CanonicalAction(q.Action)}
 	bot, err := eitherID("bot", q.Bot, "agent", q.Agent, domain.PrefixBot)
 	if err != nil {
@@ -196,7 +196,7 @@ func (s *server) requestRoutes() {
 	const list = "requests"
 	register(s, route{id: "listRequests", method: http.MethodGet, path: "/v1/requests", tag: "Requests",
 		summary: "List the Requests that wait for you, or that you answered, newest first", role: domain.RoleRead, status: 200},
-		func(ctx context.Context, p domain.Principal, in *requestQuery) (*listed[Request], error) {
+		func(ctx context.Context, p domain.Principal, in *RequestQuery) (*listed[Request], error) {
 			page, err := in.page(list)
 			if err != nil {
 				return nil, err
@@ -209,11 +209,11 @@ func (s *server) requestRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			return listOf(ctx, list, in.paged, rows, func(r domain.Request) string { return string(r.ID) }, wireRequest), nil
+			return listOf(ctx, list, in.Paged, rows, func(r domain.Request) string { return string(r.ID) }, wireRequest), nil
 		})
 	register(s, route{id: "readRequest", method: http.MethodGet, path: "/v1/requests/{request}", tag: "Requests",
 		summary: "Read any Request of your work", role: domain.RoleRead, status: 200, errors: []int{404}},
-		func(ctx context.Context, p domain.Principal, in *requestPath) (*struct{ Body Request }, error) {
+		func(ctx context.Context, p domain.Principal, in *RequestPath) (*struct{ Body Request }, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
@@ -225,8 +225,8 @@ func (s *server) requestRoutes() {
 		about: "The work goes on at once. The same answer again gives the decided Request; of many answers at the same time exactly one wins.",
 		role:  domain.RoleWrite, status: 200, errors: []int{404, 409}},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			keyed
-			requestPath
+			Keyed
+			RequestPath
 			Body Answer
 		}) (*struct{ Body Request }, error) {
 			id, err := in.id()

@@ -41,12 +41,12 @@ func (r *route) operation() huma.Operation {
 	}
 	if r.role != "" {
 		op.Security = []map[string][]string{{"token": {}}}
+		op.Extensions = map[string]any{"x-openbot-role": r.role}
 		op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusTooManyRequests)
 	}
 	op.Errors = append(op.Errors, http.StatusServiceUnavailable, http.StatusInternalServerError)
 	if r.hasBody() {
-		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
-		op.Extensions = map[string]any{"x-openbot-role": r.role}
+		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	return op
 }

@@ -63,11 +63,11 @@ func wirePreviewed(p domain.PreviewResult) RulePreviewed {
 		Quote: orNull(p.Quote), Why: p.Why}
 }
 
-type rulePath struct {
+type RulePath struct {
 	Rule string `path:"rule" doc:"The ID of the Rule."`
 }
 
-func (p rulePath) id() (domain.RuleID, error) {
+func (p RulePath) id() (domain.RuleID, error) {
 	if !domain.ValidID(p.Rule, domain.PrefixRule) {
 		return "", notFound("Rule")
 	}
@@ -75,7 +75,7 @@ func (p rulePath) id() (domain.RuleID, error) {
 }
 
 type ruleQuery struct {
-	paged
+	Paged
 	Bot string `query:"bot" doc:"Of this Bot."`
 }
 
@@ -108,13 +108,13 @@ func (s *server) ruleRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			return listOf(ctx, list, in.paged, rows, func(r domain.Rule) string { return string(r.ID) }, wireRule), nil
+			return listOf(ctx, list, in.Paged, rows, func(r domain.Rule) string { return string(r.ID) }, wireRule), nil
 		})
 	register(s, route{id: "createRule", method: http.MethodPost, path: "/v1/rules", tag: "Rules", summary: "Keep a Rule",
 		about: "Only a Rule that the judge quotes word for word decides. A new Rule settles nothing that waits.",
 		role:  domain.RoleWrite, status: 201, errors: []int{404, 409}},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			keyed
+			Keyed
 			Body NewRule
 		}) (*struct{ Body Rule }, error) {
 			bot, err := botOrNil(in.Body.Bot)
@@ -127,7 +127,7 @@ func (s *server) ruleRoutes() {
 	register(s, route{id: "changeRule", method: http.MethodPatch, path: "/v1/rules/{rule}", tag: "Rules", summary: "Change a Rule",
 		about: "Calls that it allowed and that have not gone out are denied.", role: domain.RoleWrite, status: 200, errors: []int{404, 409}},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			rulePath
+			RulePath
 			Body RuleChange
 		}) (*struct{ Body Rule }, error) {
 			id, err := in.id()
@@ -139,7 +139,7 @@ func (s *server) ruleRoutes() {
 		})
 	register(s, route{id: "deleteRule", method: http.MethodDelete, path: "/v1/rules/{rule}", tag: "Rules", summary: "Take a Rule away",
 		about: "What it decided stays readable.", role: domain.RoleWrite, status: 204, errors: []int{404, 409}},
-		func(ctx context.Context, p domain.Principal, in *rulePath) (*none, error) {
+		func(ctx context.Context, p domain.Principal, in *RulePath) (*none, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err

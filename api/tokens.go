@@ -51,7 +51,7 @@ func (s *server) tokenRoutes() {
 	const list = "tokens"
 	register(s, route{id: "listTokens", method: http.MethodGet, path: "/v1/tokens", tag: "Administration", summary: "List the tokens, newest first",
 		role: domain.RoleAdmin, status: 200},
-		func(ctx context.Context, p domain.Principal, in *struct{ paged }) (*listed[Token], error) {
+		func(ctx context.Context, p domain.Principal, in *struct{ Paged }) (*listed[Token], error) {
 			page, err := in.page(list)
 			if err != nil {
 				return nil, err
@@ -60,7 +60,7 @@ func (s *server) tokenRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			return listOf(ctx, list, in.paged, rows, func(t domain.Token) string { return string(t.ID) }, wireToken), nil
+			return listOf(ctx, list, in.Paged, rows, func(t domain.Token) string { return string(t.ID) }, wireToken), nil
 		})
 	register(s, route{id: "createToken", method: http.MethodPost, path: "/v1/tokens", tag: "Administration", summary: "Make a token",
 		about: "The secret is in this answer alone.", role: domain.RoleAdmin, status: 201, errors: []int{404, 409}}, s.createToken)
@@ -78,7 +78,7 @@ func (s *server) tokenRoutes() {
 }
 
 func (s *server) createToken(ctx context.Context, p domain.Principal, in *struct {
-	keyed
+	Keyed
 	Body NewToken
 }) (*struct{ Body MadeToken }, error) {
 	if in.Body.Member != "" && !domain.ValidID(in.Body.Member, domain.PrefixMember) {

@@ -61,11 +61,11 @@ type ToolChange struct {
 	Repeat      *string         `json:"repeat,omitempty" enum:"safe,unsafe"`
 }
 
-type toolPath struct {
+type ToolPath struct {
 	Tool string `path:"tool" doc:"The ID of the tool."`
 }
 
-func (p toolPath) id() (domain.HostToolID, error) {
+func (p ToolPath) id() (domain.HostToolID, error) {
 	if !domain.ValidID(p.Tool, domain.PrefixHostTool) {
 		return "", newProblem(http.StatusNotFound, "ToolNotFound", "There is no tool with this ID.")
 	}
@@ -78,7 +78,7 @@ func (s *server) toolRoutes() {
 	const list = "tools"
 	register(s, route{id: "listTools", method: http.MethodGet, path: "/v1/tools", tag: "Tools", summary: "List the tools of the host, newest first",
 		role: domain.RoleRead, status: 200},
-		func(ctx context.Context, p domain.Principal, in *struct{ paged }) (*listed[HostTool], error) {
+		func(ctx context.Context, p domain.Principal, in *struct{ Paged }) (*listed[HostTool], error) {
 			page, err := in.page(list)
 			if err != nil {
 				return nil, err
@@ -87,12 +87,12 @@ func (s *server) toolRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			return listOf(ctx, list, in.paged, rows, func(h domain.HostTool) string { return string(h.ID) }, wireTool), nil
+			return listOf(ctx, list, in.Paged, rows, func(h domain.HostTool) string { return string(h.ID) }, wireTool), nil
 		})
 	register(s, route{id: "createTool", method: http.MethodPost, path: "/v1/tools", tag: "Tools", summary: "Register a tool of the host",
 		about: "The signing secret is in this answer alone.", role: domain.RoleAdmin, status: 201, errors: []int{409}},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			keyed
+			Keyed
 			Body NewTool
 		}) (*toolOut, error) {
 			b := in.Body
@@ -107,7 +107,7 @@ func (s *server) toolRoutes() {
 		})
 	register(s, route{id: "readTool", method: http.MethodGet, path: "/v1/tools/{tool}", tag: "Tools", summary: "Read a tool of the host",
 		role: domain.RoleRead, status: 200, errors: []int{404}},
-		func(ctx context.Context, p domain.Principal, in *toolPath) (*toolOut, error) {
+		func(ctx context.Context, p domain.Principal, in *ToolPath) (*toolOut, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
@@ -118,7 +118,7 @@ func (s *server) toolRoutes() {
 	register(s, route{id: "changeTool", method: http.MethodPatch, path: "/v1/tools/{tool}", tag: "Tools", summary: "Change a tool of the host",
 		role: domain.RoleAdmin, status: 200, errors: []int{404, 409}},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			toolPath
+			ToolPath
 			Body ToolChange
 		}) (*toolOut, error) {
 			id, err := in.id()
@@ -136,7 +136,7 @@ func (s *server) toolRoutes() {
 		})
 	register(s, route{id: "deleteTool", method: http.MethodDelete, path: "/v1/tools/{tool}", tag: "Tools", summary: "Take a tool of the host away",
 		role: domain.RoleAdmin, status: 204, errors: []int{404, 409}},
-		func(ctx context.Context, p domain.Principal, in *toolPath) (*none, error) {
+		func(ctx context.Context, p domain.Principal, in *ToolPath) (*none, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err

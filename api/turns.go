@@ -123,8 +123,8 @@ func (s *server) turnRoutes() {
 	register(s, route{id: "listTurns", method: http.MethodGet, path: "/v1/chats/{chat}/turns", tag: "Chats", summary: "List the Turns of a Chat, newest first",
 		role: domain.RoleRead, status: 200, errors: []int{404}},
 		func(ctx context.Context, p domain.Principal, in *struct {
-			chatPath
-			paged
+			ChatPath
+			Paged
 		}) (*listed[Turn], error) {
 			id, err := in.id()
 			if err != nil {
@@ -139,7 +139,7 @@ func (s *server) turnRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			return listOf(ctx, list, in.paged, rows, func(v engine.TurnView) string { return string(v.Turn.ID) }, wireTurn), nil
+			return listOf(ctx, list, in.Paged, rows, func(v engine.TurnView) string { return string(v.Turn.ID) }, wireTurn), nil
 		})
 	register(s, route{id: "readTurn", method: http.MethodGet, path: "/v1/turns/{turn}", tag: "Chats", summary: "Read a Turn with its calls",
 		role: domain.RoleRead, status: 200, errors: []int{404}},

@@ -208,6 +208,7 @@ type Returned struct {
 type Lost struct {
 	At      time.Time
 	Lease   string
+	Stopped bool      // its work was stopped: it goes out no more by itself
 	Request RequestID // of the Request to the person, when one must be made
 	Result  string    // what the model reads, when no more tries are left
 }
@@ -353,7 +354,7 @@ func (c *Call) answer(ev CallAnswered) {
 func (c *Call) lose(ev Lost) {
 	c.Lease, c.LeaseUntil, c.UpdatedAt = "", nil, ev.At
 	switch {
-	case c.Repeatable && c.Sends < MaxSends:
+	case c.Repeatable && !ev.Stopped && c.Sends < MaxSends:
 		c.Status, c.DueAt = CallAllowed, ptr(ev.At.Add(RunnableGrace))
 	case c.Repeatable:
 		c.close(CallFailed, ev.Result, ev.At)

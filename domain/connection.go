@@ -97,7 +97,7 @@ type HostTool struct {
 	Approval     bool   // a decision is required
 	Tags         []string
 	RepeatSafe   bool
-	Revision     int64 // moves with every change; a saved call holds for one
+	Revision     int64 // moves with every change, and no two tools of a name share one; a saved call holds for one
 	DeletedAt    *time.Time
 	CreatedAt    time.Time
 	UpdatedAt    time.Time

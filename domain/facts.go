@@ -14,7 +14,7 @@ type StepFacts struct {
 	Items        []Item        // the whole history, by sequence
 	Calls        []Call        // every call of the history, by turn, step and position
 	Inbox        []Input       // by sequence
-	Connections  []Connection  // that the Member can see
+	Connections  []Connection  // that the Member can see, by ID: the older keeps its tools' names
 	HostTools    []HostTool    // of the organization
 	Grants       []Grant       // of the Bot in work for the Member, not revoked
 	Rules        []Rule        // of the Bot in work for the Member and of the organization, in force

@@ -56,6 +56,9 @@ func TextStillOut() string {
 
 // TextNoAnswer is for a repeatable call that was sent several times for nothing.
 func TextNoAnswer(sends int) string {
+	if sends == 1 {
+		return "Failed: the call was sent once and the App gave no answer."
+	}
 	return fmt.Sprintf("Failed: the App gave no answer, although the call was sent %d times.", sends)
 }
 

@@ -57,6 +57,7 @@ func tolds() []told {
 		{"bad arguments", domain.TextBadArguments("to is missing"), "no"},
 		{"outcome unknown", domain.TextUnknown(), "maybe"},
 		{"still out", domain.TextStillOut(), "maybe"},
+		{"no answer in stopped work", domain.TextNoAnswer(1), "maybe"},
 		{"no answer after tries", domain.TextNoAnswer(5), "maybe"},
 		{"the App failed", domain.TextAppFailed("disk full"), "yes"},
 	}

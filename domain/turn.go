@@ -160,11 +160,13 @@ type StepWithText struct {
 	Cost      int64
 }
 
-// ModelFailed is a model step that gave no reply.
+// ModelFailed is a model step that gave no reply, or one that cannot be taken.
 type ModelFailed struct {
 	At        time.Time
 	Temporary bool
 	Message   string
+	Usage     ModelUsage // of a reply that cannot be taken
+	Cost      int64
 }
 
 // CallsMoved says how the calls of the newest step stand now.
@@ -229,6 +231,7 @@ func DecideTurn(t Turn, ev TurnEvent) (Turn, error) {
 			return t, Errorf(CodePrecondition, "TurnConflict", "Calls of the last step have no result yet.")
 		}
 		next.Tries++
+		next.countUsage(ev.Usage, ev.Cost)
 		if ev.Temporary && next.Tries < MaxModelTries {
 			next.Status = TurnRunning
 			next.DueAt = ptr(ev.At.Add(ModelRetryAfter(next.Tries)))
@@ -267,6 +270,10 @@ func (t *Turn) follow(open, runnable int, now time.Time) {
 func (t *Turn) countStep(usage ModelUsage, cost int64) {
 	t.Steps++
 	t.Tries = 0
+	t.countUsage(usage, cost)
+}
+
+func (t *Turn) countUsage(usage ModelUsage, cost int64) {
 	t.InputTokens = sum(t.InputTokens, usage.InputTokens)
 	t.OutputTokens = sum(t.OutputTokens, usage.OutputTokens)
 	t.CostNanos = sum(t.CostNanos, cost)

@@ -10,6 +10,7 @@ import (
 	"net"
 
 	gosqlite "github.com/glebarez/go-sqlite"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -81,9 +82,11 @@ func (s *Store) codeOf(err error) domain.Code {
 	var network net.Error
 	var connect *pgconn.ConnectError
 	switch {
+	case errors.Is(err, pgx.ErrTxCommitRollback):
+		return domain.CodeConflict
 	// database/sql has no type for a closed pool, so the store remembers it itself.
 	case s.closed.Load(),
-		errors.As(err, &connect), errors.As(err, &network), pgconn.SafeToRetry(err), pgconn.Timeout(err),
+		errors.As(err, &connect), errors.As(err, &network), errors.Is(err, pgconn.ErrConnClosed), pgconn.SafeToRetry(err), pgconn.Timeout(err),
 		errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, sql.ErrTxDone),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
 		errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

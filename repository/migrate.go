@@ -19,6 +19,9 @@ import (
 // versionTable is where the migrations that ran are noted.
 const versionTable = "schema_versions"
 
+// migrateWait is how many seconds a program waits for another that migrates.
+const migrateWait = 600
+
 // Migration is one numbered step of the schema.
 type Migration struct {
 	Version   int64
@@ -45,7 +48,7 @@ func (s *Store) Migrate(ctx context.Context) error {
 	dialect := goose.DialectSQLite3
 	if s.postgres {
 		dialect = goose.DialectPostgres
-		locker, err := lock.NewPostgresSessionLocker()
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, migrateWait))
 		if err != nil {
 			return s.wrap(ctx, "lock the schema", err)
 		}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/gowebpki/jcs"
@@ -102,6 +103,9 @@ func strictJSON(raw []byte) error {
 		top := len(stack) - 1
 		if top >= 0 && stack[top].names != nil && !stack[top].value {
 			if name, ok := token.(string); ok {
+				if strings.ContainsRune(name, utf8.RuneError) {
+					return errors.New("a name holds half a character") // it would not come back as it was
+				}
 				if stack[top].names[name] {
 					return fmt.Errorf("the name %q stands twice", name)
 				}

@@ -182,8 +182,8 @@ func (e *Engine) LapseCall(ctx context.Context, id domain.CallID) error {
 }
 
 func lost(d *draft, f *domain.CallFacts, lease string) domain.Lost {
-	f.Call.Repeatable = repeatable(f.Organization.Settings, f.Call, f.HostTool) && !f.Turn.Status.Ended()
-	return domain.Lost{At: d.at, Lease: lease, Request: newID[domain.RequestID](domain.PrefixRequest),
+	f.Call.Repeatable = repeatable(f.Organization.Settings, f.Call, f.HostTool)
+	return domain.Lost{At: d.at, Lease: lease, Stopped: f.Turn.Status.Ended(), Request: newID[domain.RequestID](domain.PrefixRequest),
 		Result: domain.TextNoAnswer(f.Call.Sends)}
 }
 

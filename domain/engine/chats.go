@@ -221,6 +221,9 @@ func (e *Engine) stopTurn(ctx context.Context, d *draft, id domain.TurnID) error
 	if err != nil {
 		return err
 	}
+	if facts.Turn.Status.Ended() {
+		return errMoved // the Chat was read before its Turn ended
+	}
 	before := facts.Turn.Status
 	next, err := domain.DecideTurn(facts.Turn, domain.Stopped{At: d.at})
 	if err != nil {

@@ -10,6 +10,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
@@ -67,6 +68,10 @@ const laneCount = 512
 // conflict.
 const maxDecides = 40
 
+// errMoved is given by a plan whose rows moved on while it loaded them: it is made
+// again, as after a conflict.
+var errMoved = domain.Errorf(domain.CodeConflict, "Conflict", "This changed while it was read. Try again.")
+
 // New makes an Engine.
 func New(o Options) *Engine {
 	if o.Clock == nil {
@@ -112,6 +117,9 @@ func (e *Engine) decide(ctx context.Context, subject string, plan func(d *draft)
 		d := &draft{at: e.now()}
 		d.commit.At = d.at
 		if err := plan(d); err != nil {
+			if errors.Is(err, errMoved) && try < maxDecides {
+				continue
+			}
 			return err
 		}
 		if d.empty() && (keeping == nil || d.result == nil) {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"openbot/domain"
 )
@@ -35,7 +36,7 @@ func (e *Engine) CreateHostTool(ctx context.Context, p domain.Principal, in Host
 	var h domain.HostTool
 	err := e.decide(ctx, string(p.Organization), func(d *draft) error {
 		h = domain.HostTool{ID: newID[domain.HostToolID](domain.PrefixHostTool), Organization: p.Organization, Approval: true,
-			Tags: []string{}, Revision: 1, CreatedAt: d.at, UpdatedAt: d.at}
+			Tags: []string{}, Revision: toolRevision(0, d.at), CreatedAt: d.at, UpdatedAt: d.at}
 		if in.Name == nil || in.Endpoint == nil || in.Schema == nil {
 			return invalid("name", "endpoint and schema are required")
 		}
@@ -57,7 +58,7 @@ func (e *Engine) ChangeHostTool(ctx context.Context, p domain.Principal, id doma
 		if h, err = e.HostTool(ctx, p, id); err != nil {
 			return err
 		}
-		h.Revision++
+		h.Revision = toolRevision(h.Revision, d.at)
 		h.UpdatedAt = d.at
 		if err := e.setHostTool(ctx, &h, in); err != nil {
 			return err
@@ -81,6 +82,12 @@ func (e *Engine) DeleteHostTool(ctx context.Context, p domain.Principal, id doma
 		return nil
 	})
 }
+
+// toolRevision gives the revision of a tool that is made or changed now, in
+// microseconds since the epoch. A call finds its tool by the name, which can pass to
+// another tool; a revision that no other tool of that name ever had keeps what was
+// decided about one from reaching the other.
+func toolRevision(before int64, at time.Time) int64 { return max(before+1, at.UnixMicro()) }
 
 // HostTool reads a tool of the caller's organization.
 func (e *Engine) HostTool(ctx context.Context, p domain.Principal, id domain.HostToolID) (domain.HostTool, error) {
@@ -128,8 +135,8 @@ func (e *Engine) setHostTool(ctx context.Context, h *domain.HostTool, in HostToo
 		if len(in.Schema) > 64*1024 {
 			return invalid("schema", "must have at most 65536 bytes")
 		}
-		if _, err := resolveSchema(in.Schema); err != nil {
-			return invalid("schema", "must be a JSON Schema of an object")
+		if err := prepare(in.Schema).err; err != nil {
+			return invalid("schema", "must be a JSON Schema of an object whose references stay inside it and end")
 		}
 		var top struct{ Type string }
 		if json.Unmarshal(in.Schema, &top) != nil || top.Type != "object" {

@@ -48,12 +48,37 @@ func (e *Engine) PrepareStep(ctx context.Context, id domain.TurnID, version int6
 	if facts.Turn.Tries > 0 && facts.Turn.DueAt != nil && domain.Before(now, *facts.Turn.DueAt) {
 		return nil, nil // rung early; the timer or the sweep comes back
 	}
+	if err := e.addRights(ctx, &facts, facts.Inbox); err != nil {
+		return nil, err
+	}
 	box := e.toolboxFor(&facts)
 	step := &Step{Request: e.modelRequest(&facts, box), facts: facts, read: facts.Inbox, box: box, loadedAt: now}
 	if facts.Bot.ArchivedAt != nil {
 		return nil, e.FailStep(ctx, step, &domain.ModelError{Message: "The Bot is archived."})
 	}
 	return step, nil
+}
+
+// addRights adds the rights behind input that this step reads, so that it narrows
+// the calls of the same step. Rights that cannot be loaded are an error: leaving
+// them out would widen what the Turn may do.
+func (e *Engine) addRights(ctx context.Context, f *domain.StepFacts, read []domain.Input) error {
+	all := f.Turn.Authority
+	for _, in := range read {
+		all = domain.AddAuthority(all, in.Authority...)
+	}
+	for _, a := range all[len(f.Turn.Authority):] {
+		member, err := e.Store.Member(ctx, a.Member)
+		if err != nil {
+			return err
+		}
+		token, err := e.Store.Token(ctx, a.Token)
+		if err != nil {
+			return err
+		}
+		f.Rights = append(f.Rights, domain.Rights{Member: member, Token: token})
+	}
+	return nil
 }
 
 func (e *Engine) stepWanted(f *domain.StepFacts) bool {
@@ -115,6 +140,12 @@ func (e *Engine) reload(ctx context.Context, s *Step) (bool, error) {
 	if facts.Turn.Version != s.facts.Turn.Version || !e.stepWanted(&facts) {
 		return false, nil
 	}
+	if len(facts.Inbox) < len(s.read) {
+		return false, nil // taken meanwhile: the Turn was read before that
+	}
+	if err := e.addRights(ctx, &facts, s.read); err != nil {
+		return false, err
+	}
 	s.facts = facts
 	s.box = e.toolboxFor(&s.facts)
 	s.loadedAt = e.now()
@@ -138,10 +169,10 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 		return e.reviewOver(ctx, d, &w.chat)
 	}
 	if w.chat.Kind == domain.ChatReview && w.step > e.ReviewSteps {
-		return e.planFailure(ctx, d, w, fmt.Sprintf("The review took %d steps without a decision.", e.ReviewSteps))
+		return e.planFailure(ctx, d, w, reply.Usage, cost, fmt.Sprintf("The review took %d steps without a decision.", e.ReviewSteps))
 	}
 	if len(reply.Calls) > domain.MaxStepCalls {
-		return e.planFailure(ctx, d, w, fmt.Sprintf("The model asked for %d calls in one step; at most %d are taken.", len(reply.Calls), domain.MaxStepCalls))
+		return e.planFailure(ctx, d, w, reply.Usage, cost, fmt.Sprintf("The model asked for %d calls in one step; at most %d are taken.", len(reply.Calls), domain.MaxStepCalls))
 	}
 	calls := make([]*domain.Call, len(reply.Calls))
 	requests := make([]*domain.Request, 0, len(reply.Calls))
@@ -166,7 +197,7 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 		return err
 	}
 	if next.Status == domain.TurnFailed {
-		return e.planFailure(ctx, d, w, next.Error)
+		return e.planFailure(ctx, d, w, reply.Usage, cost, next.Error)
 	}
 	for _, c := range calls {
 		d.item(domain.Item{Turn: w.turn.ID, Step: w.step, Kind: domain.ItemToolCall, From: string(w.bot.ID), Text: c.Name, Call: c.ID})
@@ -233,10 +264,17 @@ func (e *Engine) planCall(ctx context.Context, d *draft, w *stepWork, position i
 	if call.Digest, err = digest(arguments); err != nil {
 		return ran(true, domain.TextBadArguments("they have no canonical form"))
 	}
-	if t.builtin.writes && w.chat.Mode == domain.ModePlan {
-		return ran(true, domain.TextDenied(domain.DecidedBy{Step: domain.StepPolicy, By: domain.Actor{Tag: domain.TagPolicy}}, domain.PlanModeOnly))
-	}
 	if t.builtin.run != nil {
+		a := domain.Attempt{At: d.at, Bot: w.bot.ID, Member: w.turn.Member, Chat: w.chat.ID, Rights: w.facts.Rights,
+			Visible: true, Exempt: "tools of OpenBot itself"}
+		if t.builtin.writes && w.chat.Mode == domain.ModePlan {
+			a.Planning, a.Exempt = true, ""
+		}
+		stands := domain.Check(a)
+		if stands.Outcome != domain.OutcomeAllow {
+			next, err := domain.DecideCall(call, domain.Checked{At: d.at, Verdict: stands, Result: domain.TextDenied(stands.Decided, stands.Reason)})
+			return &next, nil, err
+		}
 		text, err := t.builtin.run(ctx, e, w, arguments)
 		var failure *domain.Error
 		if errors.As(err, &failure) {
@@ -425,10 +463,11 @@ func (e *Engine) FailStep(ctx context.Context, s *Step, failure *domain.ModelErr
 	})
 }
 
-// planFailure ends a Turn whose step cannot be taken.
-func (e *Engine) planFailure(ctx context.Context, d *draft, w *stepWork, why string) error {
+// planFailure ends a Turn whose step cannot be taken. The model call is paid for
+// all the same.
+func (e *Engine) planFailure(ctx context.Context, d *draft, w *stepWork, usage domain.ModelUsage, cost int64, why string) error {
 	before := w.turn.Status
-	next, err := domain.DecideTurn(w.turn, domain.ModelFailed{At: d.at, Message: why})
+	next, err := domain.DecideTurn(w.turn, domain.ModelFailed{At: d.at, Message: why, Usage: usage, Cost: cost})
 	if err != nil {
 		return err
 	}

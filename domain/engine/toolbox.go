@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ type tool struct {
 	shown      domain.ModelTool
 	kind       domain.CallKind
 	schema     *jsonschema.Resolved // of the App's own arguments
+	bound      *schemaBound         // of the work that the schema makes; nil for our own
 	hasReason  bool                 // openbot_reason was added and must be taken out
 	connection *domain.Connection
 	host       *domain.HostTool
@@ -66,7 +68,7 @@ func (e *Engine) toolboxFor(f *domain.StepFacts) *toolbox {
 			continue // its schema was checked when it was registered
 		}
 		box.add(tool{shown: domain.ModelTool{Name: h.Name, Description: h.Description, Schema: prepared.shown},
-			kind: domain.CallHost, schema: prepared.schema, hasReason: prepared.hasReason, host: h, name: h.Name})
+			kind: domain.CallHost, schema: prepared.schema, bound: prepared.bound, hasReason: prepared.hasReason, host: h, name: h.Name})
 	}
 	for i := range f.Connections {
 		c := &f.Connections[i]
@@ -76,7 +78,7 @@ func (e *Engine) toolboxFor(f *domain.StepFacts) *toolbox {
 				continue // the look leaves out tools whose schema cannot be read
 			}
 			box.add(tool{shown: domain.ModelTool{Name: names.Name(*c, t.Name), Description: t.Description, Schema: prepared.shown},
-				kind: domain.CallApp, schema: prepared.schema, hasReason: prepared.hasReason, connection: c, name: t.Name})
+				kind: domain.CallApp, schema: prepared.schema, bound: prepared.bound, hasReason: prepared.hasReason, connection: c, name: t.Name})
 		}
 	}
 	return box
@@ -91,6 +93,7 @@ type preparedTools struct {
 
 type prepared struct {
 	schema    *jsonschema.Resolved
+	bound     *schemaBound
 	shown     json.RawMessage
 	hasReason bool
 	err       error
@@ -118,8 +121,12 @@ func prepare(raw json.RawMessage) prepared {
 	if err != nil {
 		return prepared{err: err}
 	}
+	bound, err := boundSchema(raw)
+	if err != nil {
+		return prepared{err: err}
+	}
 	shown, added := withReason(raw)
-	return prepared{schema: resolved, shown: shown, hasReason: added}
+	return prepared{schema: resolved, bound: bound, shown: shown, hasReason: added}
 }
 
 // resolveSchema reads a JSON Schema. References that leave the document are
@@ -136,12 +143,15 @@ func resolveSchema(raw json.RawMessage) (*jsonschema.Resolved, error) {
 // has a parameter of that name of its own keeps it, and gets none of ours.
 func withReason(raw json.RawMessage) (json.RawMessage, bool) {
 	var schema map[string]json.RawMessage
-	if json.Unmarshal(raw, &schema) != nil {
+	if json.Unmarshal(raw, &schema) != nil || schema == nil {
 		return raw, false
 	}
-	properties := map[string]json.RawMessage{}
+	var properties map[string]json.RawMessage
 	if p, ok := schema["properties"]; ok && json.Unmarshal(p, &properties) != nil {
 		return raw, false
+	}
+	if properties == nil { // absent, or null
+		properties = map[string]json.RawMessage{}
 	}
 	if _, own := properties[reasonParameter]; own {
 		return raw, false
@@ -164,6 +174,9 @@ func (t tool) fits(arguments json.RawMessage) error {
 	var value any
 	if err := json.Unmarshal(arguments, &value); err != nil {
 		return err
+	}
+	if !t.bound.within(value) {
+		return errors.New("they are larger or nested deeper than the tool's schema can be checked for")
 	}
 	if err := t.schema.Validate(value); err != nil {
 		return shorter(err)

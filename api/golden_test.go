@@ -1,0 +1,82 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden answers anew")
+
+var anyID = regexp.MustCompile(`\b(org|mem|tok|bot|chat|turn|call|req|grt|rul|con|dlg|ntc|hook)_[0-9a-f]{32}\b`)
+var anySecret = regexp.MustCompile(`\b(obt_[A-Za-z0-9_-]{43}|whsec_[A-Za-z0-9+/=]+)`)
+
+// goldenBook writes down answers with stable names in place of IDs.
+type goldenBook struct {
+	t     *testing.T
+	names map[string]string
+	count map[string]int
+}
+
+func newGolden(t *testing.T) *goldenBook {
+	return &goldenBook{t: t, names: map[string]string{}, count: map[string]int{}}
+}
+
+func (g *goldenBook) stable(s string) string {
+	s = anyID.ReplaceAllStringFunc(s, func(id string) string {
+		if name, ok := g.names[id]; ok {
+			return name
+		}
+		kind, _, _ := strings.Cut(id, "_")
+		g.count[kind]++
+		g.names[id] = fmt.Sprintf("<%s %d>", kind, g.count[kind])
+		return g.names[id]
+	})
+	return anySecret.ReplaceAllString(s, "<secret>")
+}
+
+// same compares an answer with its golden one.
+func (g *goldenBook) same(name string, a answer) {
+	g.t.Helper()
+	var b strings.Builder
+	fmt.Fprintln(&b, a.status)
+	var headers []string
+	for _, h := range []string{"Content-Type", "Link", "Retry-After", "Www-Authenticate", "Allow", "Location"} {
+		if v := a.header.Get(h); v != "" {
+			headers = append(headers, h+": "+v)
+		}
+	}
+	sort.Strings(headers)
+	for _, h := range headers {
+		fmt.Fprintln(&b, h)
+	}
+	var pretty bytes.Buffer
+	if json.Indent(&pretty, []byte(a.body), "", "  ") == nil {
+		fmt.Fprintf(&b, "\n%s", pretty.String())
+	} else if a.body != "" {
+		fmt.Fprintf(&b, "\n%s", a.body)
+	}
+	got := cursorOf.ReplaceAllString(g.stable(strings.TrimSpace(b.String()))+"\n", "cursor=<cursor>")
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		must(g.t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(g.t, os.WriteFile(path, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		g.t.Fatalf("%v (go test ./api -update writes it)", err)
+	}
+	if got != string(want) {
+		g.t.Errorf("%s differs from its golden answer.\ngot:\n%s\nwant:\n%s", name, got, want)
+	}
+}
+
+var cursorOf = regexp.MustCompile(`cursor=[A-Za-z0-9_-]+`)

@@ -1,0 +1,106 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"openbot/apps/appstest"
+)
+
+const (
+	connection = "desk"
+	tool       = appstest.SendEmail
+	// message makes the playbook ask for one call and then say one line.
+	message = "/call " + connection + "__" + tool + " {\"to\":\"ops@example.test\"}\n/say Sent."
+	// chatRounds is how many rounds one Chat sees.
+	chatRounds = 20
+	// roundTimeout is far above any round that is worth counting.
+	roundTimeout = 30 * time.Second
+)
+
+// round says when one approval round came to each of its points.
+type round struct {
+	said     time.Time // just before the message was sent
+	asked    time.Time // the Request arrived
+	answered time.Time // just before the answer was sent
+	ended    time.Time // the end of the Turn arrived
+}
+
+// caller is one client that does rounds, one at a time.
+type caller struct {
+	subject *subject
+	chat    string
+	stream  *stream
+	rounds  int // in this Chat
+}
+
+func (c *caller) close() {
+	if c.stream != nil {
+		c.stream.close()
+		c.stream = nil
+	}
+}
+
+// round does one round: say, learn of the Request, allow, learn of the end.
+func (c *caller) round(ctx context.Context) (r round, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, roundTimeout, fmt.Errorf("a round took longer than %s", roundTimeout))
+	defer cancel()
+	if c.stream == nil || c.rounds == chatRounds {
+		if err := c.open(ctx); err != nil {
+			return r, err
+		}
+	}
+	c.rounds++
+	r.said = time.Now()
+	turn, err := c.subject.client.say(ctx, c.chat, message)
+	if err != nil {
+		return r, err
+	}
+	return c.answer(ctx, r, turn)
+}
+
+// open begins a new Chat.
+func (c *caller) open(ctx context.Context) (err error) {
+	c.close()
+	if c.chat, err = c.subject.client.newChat(ctx); err != nil {
+		return err
+	}
+	c.rounds = 0
+	// The stream outlives the round that opens it.
+	c.stream, err = c.subject.client.observe(context.WithoutCancel(ctx), c.chat)
+	return err
+}
+
+// answer waits for the Request of a Turn, allows it, and waits for the Turn's end.
+func (c *caller) answer(ctx context.Context, r round, turn string) (round, error) {
+	for {
+		e, err := c.stream.next(ctx)
+		if err != nil {
+			return r, err
+		}
+		if e.Turn != turn {
+			continue
+		}
+		switch e.Kind {
+		case "request.pending":
+			r.asked, r.answered = e.at, time.Now()
+			if err := c.subject.client.allow(ctx, e.Request, e.Revision); err != nil {
+				return r, err
+			}
+			c.subject.answered.Add(1)
+		case "turn.status":
+			switch e.Status {
+			case "Completed":
+				r.ended = e.at
+				return r, nil
+			case "Failed", "Interrupted":
+				return r, fmt.Errorf("a Turn ended as %s: %s", e.Status, e.Error)
+			}
+		}
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,214 @@
+package repository_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"openbot/domain"
+	"openbot/repository"
+)
+
+// largeTables are those that grow with use; a statement that reads one of them from
+// end to end is a fault.
+var largeTables = []string{"turns", "calls", "requests", "events", "items", "inputs", "chats", "grants", "kept_answers", "tokens", "members",
+	"bots", "connections"}
+
+// rows of each large table, spread over many Members, Chats and Turns.
+const plentyRows = "WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < 20000) "
+
+var plenty = []string{
+	`INSERT INTO organizations VALUES ('org_1', '', '', 0, 0, 1)`,
+	`INSERT INTO members (id, organization_id, name, permissions, main_bot_id, created_at, updated_at, version) ` + plentyRows +
+		`SELECT 'mem_' || i, 'org_1', '', '', 'bot_' || i, 0, 0, 1 FROM g`,
+	`INSERT INTO tokens (id, organization_id, member_id, name, hash, scopes, created_at, version) ` + plentyRows +
+		`SELECT 'tok_' || i, 'org_1', 'mem_' || i, '', 'hash_' || i, '', 0, 1 FROM g`,
+	`INSERT INTO bots (id, organization_id, kind, member_id, owner_id, chat_id, shared, name, role, instructions, model, memory, created_at, updated_at, version) ` +
+		plentyRows + `SELECT 'bot_' || i, 'org_1', 'main', 'mem_' || i, '', '', i < 0, '', '', '', '', '', 0, 0, 1 FROM g`,
+	`INSERT INTO connections (id, organization_id, member_id, shared, name, transport, url, command, args, header_names, env_names, revision, look, health,
+		health_why, created_at, updated_at, version) ` +
+		plentyRows + `SELECT 'con_' || i, 'org_1', 'mem_' || i, i < 0, '', '', '', '', '', '', '', 1, '', '', '', 0, 0, 1 FROM g`,
+	`INSERT INTO chats (id, organization_id, member_id, bot_id, kind, mode, title, status, parent, tainted, turn_id, last_turn_id, last_item, last_event,
+		last_input, created_at, updated_at, version) ` +
+		plentyRows + `SELECT 'chat_' || i, 'org_1', 'mem_' || (i % 500), 'bot_1', '', '', '', '', '', i < 0, '', '', 0, 0, 0, 0, 0, 1 FROM g`,
+	`INSERT INTO turns (id, organization_id, chat_id, bot_id, member_id, authority, status, steps, open_calls, tries, answer, error, input_tokens,
+		output_tokens, cost_nanos, due_at, created_at, updated_at, version) ` +
+		plentyRows + `SELECT 'turn_' || i, 'org_1', 'chat_' || (i % 2000), 'bot_1', 'mem_1', '[{"member":"mem_1","token":"tok_1"}]',
+		CASE WHEN i % 4 = 0 THEN 'Queued' ELSE 'Completed' END, 0, 0, 0, '', '', 0, 0, 0, CASE WHEN i % 4 = 0 THEN 9000000000000000 + i END, 0, 0, 1 FROM g`,
+	`INSERT INTO calls (id, organization_id, member_id, chat_id, turn_id, step, "position", model_id, name, kind, action, target, connection_id, revision,
+		tool, arguments, digest, reason, repeatable, waited, status, decided, request_id, result, sends, lease, ended_at, due_at, created_at, updated_at, version) ` +
+		plentyRows + `SELECT 'call_' || i, 'org_1', 'mem_1', 'chat_' || (i % 2000), 'turn_' || (i % 4000), 1, i, '', '', 'app', '', '', 'con_1', 1, '', '{}', '', '',
+		i < 0, i < 0, CASE i % 4 WHEN 0 THEN 'allowed' WHEN 1 THEN 'sending' ELSE 'succeeded' END, '', 'req_' || i, '', 0, '',
+		CASE WHEN i % 4 > 1 THEN 0 END, CASE WHEN i % 4 < 2 THEN 9000000000000000 + i END, 0, 0, 1 FROM g`,
+	`INSERT INTO requests (id, organization_id, member_id, bot_id, action, target, reason, approver_tag, approver_user, approver_bot, approver_grant,
+		approver_rule, chain, chat_id, turn_id, call_id, delegation_id, arguments, app, unknown, endorsements, tags, review_verdict, status, decision,
+		revision, created_at, expires_at, updated_at, version) ` +
+		plentyRows + `SELECT 'req_' || i, 'org_1', 'mem_' || (i % 500), 'bot_' || (i % 500), '', '', '', 'Person', 'mem_' || (i % 500), '', '', '', '',
+		'chat_' || (i % 2000), 'turn_' || (i % 4000), 'call_' || i, '', '', '', '', '', '', '', CASE WHEN i % 20 = 0 THEN 'pending' ELSE 'denied' END, '',
+		1, 0, 9000000000000000 + i, 0, 1 FROM g`,
+	`INSERT INTO grants (id, organization_id, member_id, bot_id, action, target, decision, scope, chat_id, revision, source, request_id, created_at, version) ` +
+		plentyRows + `SELECT 'grt_' || i, 'org_1', 'mem_' || (i % 500), 'bot_' || (i % 500), '', '', '', '', '', 1, '', '', 0, 1 FROM g`,
+	`INSERT INTO items (chat_id, sequence, turn_id, step, kind, author, text, call_id, created_at) ` + plentyRows +
+		`SELECT 'chat_' || (i % 500), i, '', 0, '', '', 'some text of a message', '', 0 FROM g`,
+	`INSERT INTO inputs (id, chat_id, sequence, kind, author, text, authority, created_at) ` + plentyRows +
+		`SELECT 'ntc_' || i, 'chat_' || (i % 500), i, '', '', '', '', 0 FROM g`,
+	`INSERT INTO kept_answers (member_id, key, fingerprint, status, chat_id, until, created_at) ` + plentyRows +
+		`SELECT 'mem_' || (i % 500), 'key_' || i, '', 0, CASE WHEN i % 2 = 0 THEN 'chat_' || i ELSE '' END, CASE WHEN i % 2 = 1 THEN 9000000000000000 + i END, 0 FROM g`,
+	`INSERT INTO events (organization_id, member_id, chat_id, sequence, "position", kind, subject, data, created_at) ` + plentyRows +
+		`SELECT 'org_1', 'mem_' || (i % 500), 'chat_' || (i % 500), i, i, '', '', '', 0 FROM g`,
+}
+
+func TestEveryHotStatementReadsAnIndex(t *testing.T) {
+	both(t, func(t *testing.T, o repository.Options) {
+		store := migrated(t, o)
+		for _, query := range plenty {
+			if o.URL == "" {
+				// SQLite chooses its plans without looking at the rows.
+				query = fewer(query)
+			}
+			must(t, store.Exec(t.Context(), query))
+		}
+		if o.URL != "" {
+			must(t, store.Exec(t.Context(), "VACUUM ANALYZE"))
+		}
+		var statements []string
+		store.Watch(func(query string) { statements = append(statements, query) })
+		useEverything(t, store)
+		watched := statements
+		store.Watch(func(string) {})
+		if len(watched) < 60 {
+			t.Fatalf("only %d statements were seen", len(watched))
+		}
+		scan := regexp.MustCompile(`Seq Scan on (\w+)`)
+		if o.URL == "" {
+			scan = regexp.MustCompile(`^SCAN (\w+)( [^U].*)?$`)
+		}
+		for _, query := range watched {
+			if strings.HasPrefix(query, "INSERT INTO") && !strings.Contains(query, "SELECT") {
+				continue
+			}
+			plan, err := store.Plans(t.Context(), query)
+			if err != nil {
+				t.Fatalf("%s: %v", query, err)
+			}
+			for _, line := range plan {
+				found := scan.FindStringSubmatch(line)
+				if found != nil && isLarge(found[1]) {
+					t.Errorf("%s reads %s from end to end:\n%s", query, found[1], strings.Join(plan, "\n"))
+				}
+			}
+		}
+	})
+}
+
+// aliases are the short names that joined statements give to tables.
+var aliases = map[string]string{"t": "turns", "c": "chats", "k": "calls", "r": "requests", "b": "bots", "n": "connections", "m": "members"}
+
+func isLarge(name string) bool {
+	if full, ok := aliases[name]; ok {
+		name = full
+	}
+	for _, large := range largeTables {
+		if name == large {
+			return true
+		}
+	}
+	return false
+}
+
+// useEverything calls each method of the port once.
+func useEverything(t *testing.T, s *repository.Store) {
+	ctx, now := t.Context(), time.UnixMicro(8_000_000_000_000_000)
+	page := domain.Page{Limit: 20, Before: "zzz"}
+	use := func(_ any, err error) {
+		t.Helper()
+		must(t, err)
+	}
+	use(s.Principal(ctx, "hash_1"))
+	must(t, s.TouchToken(ctx, "tok_1", now))
+	use(s.Members(ctx, "org_1", page))
+	use(s.Tokens(ctx, "org_1", page))
+	use(s.Token(ctx, "tok_1"))
+	use(s.Member(ctx, "mem_1"))
+	use(s.Bot(ctx, "bot_1"))
+	use(s.Bots(ctx, "org_1", "mem_1", page))
+	use(s.Chat(ctx, "chat_1"))
+	use(s.Chats(ctx, "mem_1", page))
+	use(s.Items(ctx, "chat_1", 1, 20))
+	use(s.ItemCalls(ctx, []domain.Item{{Call: "call_1"}, {Call: "call_2"}}))
+	use(s.Turn(ctx, "turn_1"))
+	use(s.Turns(ctx, "chat_1", page))
+	use(s.TurnCalls(ctx, "turn_1", "turn_2"))
+	use(s.Request(ctx, "req_1"))
+	for _, filter := range []domain.RequestFilter{
+		{}, {Approver: "mem_1"}, {Approver: "mem_1", Status: domain.RequestPending}, {Approver: "mem_1", Status: domain.RequestDenied},
+		{Chat: "chat_1"}, {Bot: "bot_1"}, {Chat: "chat_1", Status: domain.RequestPending},
+	} {
+		use(s.Requests(ctx, "org_1", filter, page))
+		use(s.Requests(ctx, "org_1", filter, domain.Page{Limit: 20}))
+	}
+	use(s.PendingLike(ctx, domain.Grant{Bot: "bot_1", Member: "mem_1", Chat: "chat_1"}, "req_1", 20))
+	use(s.PendingOfMember(ctx, "mem_1", "req_1", 20))
+	use(s.Grant(ctx, "grt_1"))
+	use(s.Connection(ctx, "con_1"))
+	use(s.Connections(ctx, "org_1", "mem_1", page))
+	use(s.StepFacts(ctx, "turn_1"))
+	use(s.CallFacts(ctx, "call_1"))
+	use(s.TurnFacts(ctx, "turn_1"))
+	use(s.Inbox(ctx, "chat_1"))
+	use(s.RenewLease(ctx, "call_1", "lease", now))
+	use(s.PushTurn(ctx, "turn_4", 1, now))
+	for _, kind := range domain.TaskKinds() {
+		use(s.Due(ctx, kind, now, 20))
+	}
+	use(s.KeptAnswer(ctx, "mem_1", "key_1"))
+	use(s.ForgetAnswers(ctx, now, 20))
+	use(s.ChatEvents(ctx, "chat_1", 1, 20))
+	use(s.MemberEvents(ctx, "mem_1", 1, 20))
+	use(s.LastPosition(ctx, "mem_1"))
+	use(s.Standing(ctx, now))
+
+	chat, err := s.Chat(ctx, "chat_1")
+	must(t, err)
+	turn, err := s.Turn(ctx, "turn_1")
+	must(t, err)
+	must(t, s.Commit(ctx, domain.Commit{Rows: []domain.Row{&chat, &turn}, Taken: []domain.InputID{"ntc_1"}, CloseChats: []domain.ChatID{"chat_2"},
+		Kept: &domain.KeptAnswer{Member: "mem_1", Key: "new"}}))
+}
+
+func TestFactsTakeFewStatements(t *testing.T) {
+	both(t, func(t *testing.T, o repository.Options) {
+		store := migrated(t, o)
+		for _, query := range plenty {
+			must(t, store.Exec(t.Context(), fewer(query)))
+		}
+		number := 0
+		store.Watch(func(string) { number++ })
+		for _, c := range []struct {
+			name string
+			most int
+			load func() error
+		}{
+			{"StepFacts", 9, func() error { _, err := store.StepFacts(t.Context(), "turn_1"); return err }},
+			{"CallFacts", 4, func() error { _, err := store.CallFacts(t.Context(), "call_1"); return err }},
+			{"TurnFacts", 3, func() error { _, err := store.TurnFacts(t.Context(), "turn_1"); return err }},
+		} {
+			number = 0
+			must(t, c.load())
+			if number == 0 || number > c.most {
+				t.Errorf("%s took %d statements, at most %d are allowed", c.name, number, c.most)
+			}
+		}
+	})
+}
+
+// fewer makes a statement of plenty add few rows.
+func fewer(query string) string { return strings.Replace(query, "i < 20000", "i < 20", 1) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

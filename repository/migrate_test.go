@@ -1,0 +1,108 @@
+package repository_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"openbot/domain"
+	"openbot/repository"
+)
+
+func TestSchemaIsMadeByMigrateAloneAndAskedForInWords(t *testing.T) {
+	both(t, func(t *testing.T, o repository.Options) {
+		store := opened(t, o)
+		refuses(t, store.Ready(t.Context()), "The database has schema version 0, this program needs 1: run `openbot migrate up`.")
+		status, err := store.MigrationStatus(t.Context())
+		if err != nil || len(status) != 1 || status[0].AppliedAt != nil {
+			t.Fatalf("status before: %+v, %v", status, err)
+		}
+		refuses(t, store.Ready(t.Context()), "The database has schema version 0, this program needs 1: run `openbot migrate up`.")
+		for range 2 {
+			if err := store.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Ready(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		status, err = store.MigrationStatus(t.Context())
+		if err != nil || len(status) != 1 || status[0].AppliedAt == nil || status[0].Name != "0001_init.sql" || status[0].Version != 1 {
+			t.Fatalf("status after: %+v, %v", status, err)
+		}
+	})
+}
+
+func TestMigrateKeepsWhatIsThere(t *testing.T) {
+	both(t, func(t *testing.T, o repository.Options) {
+		store := migrated(t, o)
+		org := &domain.Organization{ID: "org_1", Name: "Ours"}
+		if err := store.Commit(t.Context(), domain.Commit{Rows: []domain.Row{org}}); err != nil {
+			t.Fatal(err)
+		}
+		again := migrated(t, o)
+		got, err := again.Organization(t.Context(), "org_1")
+		if err != nil || got.Name != "Ours" {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+	})
+}
+
+func TestNewerSchemaIsRefused(t *testing.T) {
+	both(t, func(t *testing.T, o repository.Options) {
+		store := migrated(t, o)
+		if err := store.Exec(t.Context(), "INSERT INTO schema_versions (version_id, is_applied) VALUES (7, ?)", true); err != nil {
+			t.Fatal(err)
+		}
+		want := "The database has schema version 7, this program knows only 1: run the newer program."
+		refuses(t, store.Ready(t.Context()), want)
+		refuses(t, store.Migrate(t.Context()), want)
+	})
+}
+
+func TestProgramsThatMigrateAtOnce(t *testing.T) {
+	needPostgres(t)
+	o := onPostgres(t)
+	var all sync.WaitGroup
+	for range 4 {
+		store := opened(t, o)
+		all.Go(func() {
+			if err := store.Migrate(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := store.Ready(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestBothDatabasesHaveTheSameMigrations(t *testing.T) {
+	needPostgres(t)
+	lite, err := opened(t, onSQLite(t)).MigrationStatus(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	full, err := opened(t, onPostgres(t)).MigrationStatus(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(lite) != len(full) {
+		t.Fatalf("SQLite has %d migrations, PostgreSQL %d", len(lite), len(full))
+	}
+	for i := range lite {
+		if lite[i].Name != full[i].Name {
+			t.Errorf("SQLite has %s where PostgreSQL has %s", lite[i].Name, full[i].Name)
+		}
+	}
+}
+
+func refuses(t *testing.T, err error, message string) {
+	t.Helper()
+	var ours *domain.Error
+	if !errors.As(err, &ours) || ours.Code != domain.CodeUnavailable || !strings.Contains(ours.Message, message) {
+		t.Fatalf("got %v, want unavailable: %s", err, message)
+	}
+}

@@ -151,6 +151,34 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 			return h.engine.LoseCall(ctx, taking.Sending)
 		}
 		return h.engine.SettleCall(ctx, taking.Sending, failed, text)
+	case domain.TaskCallJudge:
+		j, err := h.engine.PrepareJudge(ctx, domain.CallID(task.Subject), task.Revision)
+		if err != nil || j == nil {
+			return err
+		}
+		reply, err := h.engine.Models.Call(ctx, j.Request)
+		if err != nil {
+			return err
+		}
+		return h.engine.CommitVerdict(ctx, j, domain.ReadVerdict(j.Rules, reply.Text))
+	case domain.TaskRulePreview:
+		p, err := h.engine.PreparePreview(ctx, domain.PreviewID(task.Subject), task.Revision)
+		if err != nil || p == nil {
+			return err
+		}
+		var verdicts []domain.RulesVerdict
+		for _, c := range p.Cases {
+			reply, err := h.engine.Models.Call(ctx, c.Request)
+			if err != nil {
+				return err
+			}
+			verdicts = append(verdicts, domain.ReadVerdict(c.Rules, reply.Text))
+		}
+		return h.engine.CommitPreview(ctx, p, verdicts)
+	case domain.TaskRequestReview:
+		return h.engine.AdvanceReview(ctx, domain.RequestID(task.Subject))
+	case domain.TaskBotClose:
+		return h.engine.CloseBot(ctx, domain.BotID(task.Subject))
 	case domain.TaskGrantSettle:
 		return h.engine.SettleGrant(ctx, domain.GrantID(task.Subject))
 	case domain.TaskTokenClose:

@@ -190,7 +190,7 @@ func TestFactsTakeFewStatements(t *testing.T) {
 			most int
 			load func() error
 		}{
-			{"StepFacts", 9, func() error { _, err := store.StepFacts(t.Context(), "turn_1"); return err }},
+			{"StepFacts", 10, func() error { _, err := store.StepFacts(t.Context(), "turn_1"); return err }},
 			{"CallFacts", 4, func() error { _, err := store.CallFacts(t.Context(), "call_1"); return err }},
 			{"TurnFacts", 3, func() error { _, err := store.TurnFacts(t.Context(), "turn_1"); return err }},
 		} {

@@ -167,8 +167,8 @@ func (d *draft) rings() []domain.Task {
 			}
 			t = domain.Task{Kind: domain.TaskBotClose, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyRest}
 		case *domain.Preview:
-			if r.DueAt == nil {
-				continue
+			if r.DueAt == nil || r.Tries > 0 {
+				continue // the sweep rings for one whose worker died
 			}
 			t = domain.Task{Kind: domain.TaskRulePreview, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyJudge}
 		case *domain.Token:

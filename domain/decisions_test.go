@@ -105,11 +105,14 @@ func judged(t *testing.T, a domain.Attempt) domain.Verdict {
 			judge.Rules = append(judge.Rules, r)
 		}
 	}
-	reply, err := model.New(model.Options{}).Call(t.Context(), domain.ModelRequest{Model: "playbook", Purpose: domain.PurposeJudge, Script: domain.Script{Judge: &judge}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	verdict := domain.ReadVerdict(judge.Rules, reply.Text)
+	first := domain.ModelRequest{Model: "playbook", Purpose: domain.PurposeJudge, Script: domain.Script{Judge: &judge}}
+	verdict := domain.AskJudge(first, judge.Rules, func(r domain.ModelRequest) (string, string) {
+		reply, err := model.New(model.Options{}).Call(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply.Text, ""
+	})
 	a.Judged = &verdict
 	return domain.Check(a)
 }

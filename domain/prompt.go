@@ -116,6 +116,42 @@ func TextJudge(c JudgeCase) string {
 	return inJSON(shown)
 }
 
+// JudgeAgain is what the judge is told when an allow is read a second time.
+const JudgeAgain = `You read sentences of a Rule that a person wrote and say what they can do to one kind of attempt of a Bot.
+
+You get one JSON object. "rule" is the Rule, "quote" are the sentences of it in question, "attempt" is the kind of attempt; its arguments are left out on purpose. If the sentences, where they apply, permit such an attempt, the verdict is "allow". If they forbid it, the verdict is "deny". If they speak of something else, leave them out.
+
+Answer with this JSON alone: {"quotes":[{"rule":"rul_…","verdict":"allow","quote":"…"}]}, the quote copied as it was given, or {"quotes":[]}.`
+
+// secondReading asks about the quoted sentences alone, without a word of the Bot or
+// of strangers.
+func secondReading(first ModelRequest, rule Rule, quote string) ModelRequest {
+	var c JudgeCase
+	if first.Script.Judge != nil {
+		c = *first.Script.Judge
+	}
+	// What the Rule says beyond the quote has no say in the second reading either.
+	quoted := rule
+	quoted.Text = quote
+	c.Rules, c.Arguments, c.Reason = []Rule{quoted}, nil, ""
+	var shown struct {
+		Rule struct {
+			ID   RuleID `json:"id"`
+			Text string `json:"text"`
+		} `json:"rule"`
+		Quote   string `json:"quote"`
+		Attempt struct {
+			Action string `json:"action"`
+			Target string `json:"target"`
+			Tool   string `json:"tool,omitempty"`
+		} `json:"attempt"`
+	}
+	shown.Rule.ID, shown.Rule.Text, shown.Quote = rule.ID, rule.Text, quote
+	shown.Attempt.Action, shown.Attempt.Target, shown.Attempt.Tool = c.Capability.Action, c.Capability.Target, c.Tool
+	return ModelRequest{Model: first.Model, Purpose: PurposeJudge, System: JudgeAgain,
+		Messages: []ModelMessage{{Role: RoleUser, Text: inJSON(shown)}}, Script: Script{Judge: &c}}
+}
+
 // shortened gives arguments whole, or the start of them as a text.
 func shortened(arguments json.RawMessage) json.RawMessage {
 	if len(arguments) <= maxShown {

@@ -171,6 +171,36 @@ func ReadVerdict(rules []Rule, answer string) RulesVerdict {
 	return v
 }
 
+// AskJudge asks the judge about an attempt and reads what it answers. An allow counts
+// only when the judge, asked again without a word of the Bot or of strangers, says that
+// the quoted sentences can allow such an attempt: an attacker who talks the judge into
+// an allow cannot talk to that second reading. ask makes one model call; its why is
+// why there is no answer.
+func AskJudge(request ModelRequest, rules []Rule, ask func(ModelRequest) (answer, why string)) RulesVerdict {
+	answer, why := ask(request)
+	if why != "" {
+		return NoVerdict(rules, why)
+	}
+	v := ReadVerdict(rules, answer)
+	if v.Decision != DecisionAllow {
+		return v
+	}
+	for _, rule := range rules {
+		if rule.ID != v.Rule {
+			continue
+		}
+		answer, why := ask(secondReading(request, rule, v.Quote))
+		if why != "" {
+			return NoVerdict(rules, "the second reading failed: "+why)
+		}
+		if second := ReadVerdict([]Rule{rule}, answer); second.Decision != DecisionAllow || second.Quote != v.Quote {
+			return NoVerdict(rules, "read again without the words of the Bot, the quoted sentences do not allow such an attempt")
+		}
+		return v
+	}
+	return NoVerdict(rules, "the judge names a Rule that does not apply here")
+}
+
 // unfenced takes away the fence of code that some models put around JSON.
 func unfenced(answer string) string {
 	answer = strings.TrimSpace(answer)

@@ -56,26 +56,29 @@ func (w *Worker) pushJudge(ctx context.Context, cancel context.CancelCauseFunc, 
 	}
 }
 
-// askJudge makes one model call within the limit and reads what it gave. Its error
-// says that this worker is stopping; every failure of the judge is a verdict that
-// decides nothing.
+// askJudge lets the judge read within the limit. Its error says that this worker is
+// stopping; every failure of the judge is a verdict that decides nothing.
 func (w *Worker) askJudge(ctx context.Context, request domain.ModelRequest, rules []domain.Rule, limit time.Duration) (domain.RulesVerdict, error) {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	reply, err := w.Models.Call(bounded, request)
-	switch {
-	case err == nil:
-		w.Metrics.model("ok")
-		return domain.ReadVerdict(rules, reply.Text), nil
-	case ctx.Err() != nil:
-		return domain.RulesVerdict{}, domain.Wrap(domain.CodeUnavailable, "Unavailable", "the worker is stopping", ctx.Err())
-	case bounded.Err() != nil:
+	verdict := domain.AskJudge(request, rules, func(r domain.ModelRequest) (answer, why string) {
+		reply, err := w.Models.Call(bounded, r)
+		switch {
+		case err == nil:
+			w.Metrics.model("ok")
+			return reply.Text, ""
+		case bounded.Err() != nil:
+			w.Metrics.model("failed")
+			return "", "the judge gave no answer in time"
+		}
 		w.Metrics.model("failed")
-		return domain.NoVerdict(rules, "the judge gave no answer in time"), nil
+		w.Logger.Warn("the judge gave no reply", "error", err)
+		return "", "the judge could not be asked"
+	})
+	if ctx.Err() != nil {
+		return verdict, domain.Wrap(domain.CodeUnavailable, "Unavailable", "the worker is stopping", ctx.Err())
 	}
-	w.Metrics.model("failed")
-	w.Logger.Warn("the judge gave no reply", "error", err)
-	return domain.NoVerdict(rules, "the judge could not be asked"), nil
+	return verdict, nil
 }
 
 // decide carries a Bot's decision to the Request that it reviews; the Rules that may

@@ -60,11 +60,13 @@ func (w *world) workDeciders(task domain.Task) {
 }
 
 func (w *world) verdict(r domain.ModelRequest, rules []domain.Rule) domain.RulesVerdict {
-	reply, err := w.models.Call(context.WithoutCancel(w.t.Context()), r)
-	if err != nil {
-		return domain.NoVerdict(rules, err.Error())
-	}
-	return domain.ReadVerdict(rules, reply.Text)
+	return domain.AskJudge(r, rules, func(r domain.ModelRequest) (string, string) {
+		reply, err := w.models.Call(context.WithoutCancel(w.t.Context()), r)
+		if err != nil {
+			return "", err.Error()
+		}
+		return reply.Text, ""
+	})
 }
 
 func (w *world) decide(d *engine.Deciding) {

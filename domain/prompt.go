@@ -77,8 +77,17 @@ type JudgeCase struct {
 }
 
 // Fits reports whether the judge can be shown the whole attempt. It is never asked
-// about a part: what it would not see could be what matters.
-func (c JudgeCase) Fits() bool { return len(c.Arguments) <= maxShown && len(c.Rules) <= maxJudged }
+// about a part: what it would not see could be what matters. An App chooses the names
+// of its tools; one that is no plain name could be a text to the judge.
+func (c JudgeCase) Fits() bool {
+	return len(c.Arguments) <= maxShown && len(c.Rules) <= maxJudged && plainName(c.Tool) && plainName(c.Capability.Target)
+}
+
+func plainName(name string) bool {
+	return len(name) <= 200 && !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-./*", r)
+	})
+}
 
 // maxJudged is how many Rules are read at a time.
 const maxJudged = 200

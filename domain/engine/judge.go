@@ -47,7 +47,7 @@ func (e *Engine) PrepareJudge(ctx context.Context, id domain.CallID, version int
 		case f.Call.Judgings >= domain.MaxJudgings:
 			return w.checked(domain.Ask(a, "the judge gave no answer"))
 		case !judge.Fits():
-			return w.checked(domain.Ask(a, "the attempt is longer than the judge can be shown"))
+			return w.checked(domain.Ask(a, "the attempt cannot be shown to the judge as a whole"))
 		case len(judge.Rules) == 0:
 			return w.checked(domain.Check(a))
 		}

@@ -11,6 +11,9 @@ TOOLS := $(CURDIR)/.tmp/bin
 TESTENV := $(TOOLS)/testenv
 # The linter is built once for each state of its module file.
 LINTER := $(TOOLS)/golangci-lint-$(firstword $(shell cat build/lint/go.mod build/lint/go.sum | cksum))
+# Programs of others that tests talk to, built from the proxy's sources.
+OUTSIDE := $(CURDIR)/.tmp/outside
+export OPENBOT_TEST_OUTSIDE_DIR := $(OUTSIDE)
 NPM_DONE := build/npm/node_modules/.package-lock.json
 
 VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),dev)
@@ -36,7 +39,7 @@ build: ## build bin/openbot
 PROGRESS = awk '/^[A-Za-z0-9._~\/-]+$$/ { if (++n % 50 == 0) { printf "  %d packages built\n", n; fflush() } next } { print; fflush() }'
 
 .PHONY: test
-test: $(TESTENV) npm ## run all tests beside a PostgreSQL and a Redis of their own
+test: $(TESTENV) npm $(OUTSIDE)/mailpit $(OUTSIDE)/everything ## run all tests beside a PostgreSQL and a Redis of their own
 	@# Tests against programs of others are run when the folder that holds them is named.
 	@if [[ -f $(NPM_DONE) ]]; then export OPENBOT_NPM_DIR="$(CURDIR)/build/npm"; fi; \
 	echo "go test -race $(PACKAGES)"; \
@@ -62,6 +65,11 @@ npm:
 		echo "clients of others are NOT RUN. Everything else is tested."; \
 		echo "================================================================"; \
 	fi
+
+$(OUTSIDE)/mailpit $(OUTSIDE)/everything: build/outside/go.mod build/outside/go.sum
+	@echo "Building $(@F) for the tests, once."
+	@mkdir -p $(OUTSIDE)
+	@cd build/outside && go build -o $@ $$(go list -f '{{.ImportPath}}' tool | grep '/$(@F)$$')
 
 .PHONY: lint
 lint: $(LINTER) ## check style and who imports whom

@@ -247,7 +247,7 @@ func (a *App) Close() error {
 	if a.server != nil {
 		stopping.Go(func() {
 			if a.server.Shutdown(ctx) != nil {
-				a.server.Close()
+				_ = a.server.Close() // what did not end in time is cut
 			}
 		})
 	}
@@ -256,7 +256,7 @@ func (a *App) Close() error {
 	}
 	stopping.Wait()
 	if a.listener != nil {
-		a.listener.Close() // already closed when the server ran
+		_ = a.listener.Close() // already closed when the server ran
 	}
 	var errs []error
 	if a.apps != nil {

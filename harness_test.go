@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,9 +94,9 @@ func (b backend) settings(data string) config.Config {
 
 // startServe runs everything in this process until the test ends or stop is
 // called.
-func startServe(t *testing.T, cfg config.Config) (c *client, out *bytes.Buffer, stop func()) {
+func startServe(t *testing.T, cfg config.Config) (c *client, out *printed, stop func()) {
 	t.Helper()
-	out = &bytes.Buffer{}
+	out = &printed{}
 	app, err := Open(t.Context(), Options{Config: cfg, Role: "serve", Out: out, Logger: testLogger(t)})
 	must(t, err)
 	c = &client{t: t, base: app.Address(), token: testToken}
@@ -116,6 +117,24 @@ func startServe(t *testing.T, cfg config.Config) (c *client, out *bytes.Buffer, 
 	t.Cleanup(stop)
 	c.awaitReady()
 	return c, out, stop
+}
+
+// printed holds what a program printed.
+type printed struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (p *printed) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(b)
+}
+
+func (p *printed) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
 }
 
 func testLogger(t *testing.T) *slog.Logger {

@@ -99,7 +99,13 @@ func migrateCommand(file *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), status)
+			for _, m := range status {
+				state := "not applied: run openbot migrate up"
+				if m.AppliedAt != nil {
+					state = "applied " + m.AppliedAt.UTC().Format(time.RFC3339)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%-24s %s\n", m.Name, state)
+			}
 			return nil
 		}))
 	return cmd

@@ -38,20 +38,20 @@ type Options struct {
 	// SessionKey seals the cookies of the plain page; at least 16 bytes. Empty makes a
 	// key that ends with the process, and the sessions with it.
 	SessionKey []byte
-	// FailedAuthLimit is how many wrong tokens an address may send a minute; 0 means 30.
+	// FailedAuthLimit is how many wrong tokens an address may send a minute; 0 means
+	// what the organization set.
 	FailedAuthLimit int
 	// Stopping ends open event streams when it ends, so that a server that shuts down
 	// need not wait for them; nil means never.
 	Stopping context.Context
 }
 
-const defaultFailedAuthLimit = 30
-
 // server is the HTTP door with everything that its handlers need.
 type server struct {
 	Options
 	huma    huma.API
 	metrics *metrics
+	limits  limits
 	session *sessions
 	origins *http.CrossOriginProtection
 }
@@ -69,9 +69,6 @@ func New(o Options) (http.Handler, error) {
 	}
 	if o.Registry == nil {
 		o.Registry = prometheus.NewRegistry()
-	}
-	if o.FailedAuthLimit == 0 {
-		o.FailedAuthLimit = defaultFailedAuthLimit
 	}
 	if o.Stopping == nil {
 		o.Stopping = context.Background()
@@ -92,6 +89,7 @@ func New(o Options) (http.Handler, error) {
 	r := gin.New()
 	r.HandleMethodNotAllowed = true
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
+	r.UseEscapedPath, r.UnescapePathValues = true, true // an ID that holds %2F is still one ID
 	if err := r.SetTrustedProxies(o.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("read the trusted proxies: %w", err)
 	}

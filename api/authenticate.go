@@ -32,7 +32,7 @@ func (s *server) identify(ctx context.Context, secret, address string) (domain.P
 	if !domain.IsCode(err, domain.CodeUnauthenticated) {
 		return p, err
 	}
-	fits, after := s.Engine.Limiter.Allow(ctx, "auth:"+addressKey(address), s.FailedAuthLimit, failedWindow)
+	fits, after := s.Engine.Limiter.Allow(ctx, "auth:"+addressKey(address), s.failedAuthLimit(), failedWindow)
 	if fits {
 		return p, err
 	}

@@ -50,6 +50,7 @@ type BotChange struct {
 	Memory       *string `json:"memory,omitempty" maxLength:"100000"`
 }
 
+// BotPath names a Bot in an address.
 type BotPath struct {
 	Bot string `path:"bot" doc:"The ID of the Bot."`
 }

@@ -102,6 +102,7 @@ type Item struct {
 	CreatedAt int64         `json:"createdAt"`
 }
 
+// ChatPath names a Chat in an address.
 type ChatPath struct {
 	Chat string `path:"chat" doc:"The ID of the Chat."`
 }

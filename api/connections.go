@@ -103,6 +103,7 @@ type ConnectionChange struct {
 	Shared    *bool              `json:"shared,omitempty"`
 }
 
+// ConnectionPath names a Connection in an address.
 type ConnectionPath struct {
 	Connection string `path:"connection" doc:"The ID of the Connection."`
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -41,7 +42,6 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
-		_ = http.NewResponseController(gc.Writer).SetWriteDeadline(time.Now().Add(requestTimeout + bodyTimeout + 5*time.Second))
 	}
 	var err error
 	if i.principal, i.secret, err = s.authenticate(ctx, gc.Request, gc.ClientIP()); err != nil {
@@ -50,6 +50,10 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 	}
 	if err := mayCall(i.principal, r.role); err != nil {
 		s.refuse(gc, err)
+		return
+	}
+	if err := s.count(ctx, i.principal); err != nil {
+		s.refuse(gc, s.failure(ctx, err))
 		return
 	}
 	if _, err := url.ParseQuery(gc.Request.URL.RawQuery); err != nil {
@@ -86,15 +90,13 @@ func mayCall(p domain.Principal, role string) error {
 }
 
 func fingerprint(method, path string, body []byte) [32]byte {
-	h := sha256.New()
-	io.WriteString(h, method+" "+path+"\n")
-	h.Write(body)
-	return [32]byte(h.Sum(nil))
+	return sha256.Sum256(append([]byte(method+" "+path+"\n"), body...))
 }
 
 // refuse answers with the problem of err.
 func (s *server) refuse(gc *gin.Context, err error) {
-	if kept, ok := err.(*replay); ok {
+	var kept *replay
+	if errors.As(err, &kept) {
 		gc.Data(kept.kept.Status, "application/json", append(kept.kept.Body, '\n'))
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -54,10 +55,10 @@ const firstSecret = "test-token-0123456789-0123456789-0123456789"
 func newHouse(t *testing.T, change ...func(*api.Options)) *house {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "openbot.db")
+	must(t, os.WriteFile(file, emptyDatabase(t), 0o600))
 	store, err := repository.Open(t.Context(), repository.Options{File: file})
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
-	must(t, store.Migrate(t.Context()))
 	h := &house{t: t, store: store, file: file, clock: &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, bell: &bell{}, limiter: &limiter{},
 		registry: prometheus.NewRegistry(), secret: firstSecret}
 	models := model.New(model.Options{})
@@ -80,6 +81,26 @@ func newHouse(t *testing.T, change ...func(*api.Options)) *house {
 	h.me = engineMe{p.Organization, p.Member.ID, p.Member.MainBot, p.Token.ID}
 	t.Cleanup(h.bell.wait)
 	return h
+}
+
+var (
+	emptyOnce  sync.Once
+	emptyBytes []byte
+)
+
+// emptyDatabase is a migrated database without rows, made once for all tests.
+func emptyDatabase(t *testing.T) []byte {
+	t.Helper()
+	emptyOnce.Do(func() {
+		file := filepath.Join(t.TempDir(), "empty.db")
+		store, err := repository.Open(t.Context(), repository.Options{File: file})
+		must(t, err)
+		must(t, store.Migrate(t.Context()))
+		must(t, store.Close())
+		emptyBytes, err = os.ReadFile(file)
+		must(t, err)
+	})
+	return emptyBytes
 }
 
 func must(t *testing.T, err error) {
@@ -414,6 +435,12 @@ func (l *limiter) Allow(_ context.Context, key string, limit int, _ time.Duratio
 	}
 	l.seen[key]++
 	return l.seen[key] <= limit, 7 * time.Second
+}
+
+func (l *limiter) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.seen = nil
 }
 
 // plainSealer marks what a real one would encrypt.

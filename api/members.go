@@ -37,6 +37,7 @@ type MemberChange struct {
 	Disabled    *bool     `json:"disabled,omitempty"`
 }
 
+// MemberPath names a Member in an address.
 type MemberPath struct {
 	Member string `path:"member" doc:"The ID of the Member."`
 }

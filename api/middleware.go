@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -17,12 +18,14 @@ func (s *server) outermost(gc *gin.Context) {
 	began := time.Now()
 	i := &info{requestID: requestID(gc.Request.Header), url: gc.Request.URL}
 	gc.Request = gc.Request.WithContext(withInfo(gc.Request.Context(), i))
+	// Set for every request: a deadline stays on a connection that is used again.
+	_ = http.NewResponseController(gc.Writer).SetWriteDeadline(began.Add(bodyTimeout + requestTimeout + streamWrite)) // not every writer has one
 	h := gc.Writer.Header()
 	h.Set("X-Request-Id", i.requestID)
 	safeHeaders(h)
 	defer func() {
 		if failed := recover(); failed != nil {
-			if failed == http.ErrAbortHandler {
+			if err, ok := failed.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(failed)
 			}
 			s.Logger.ErrorContext(gc.Request.Context(), "a handler panicked", "request", i.requestID,
@@ -39,11 +42,13 @@ func (s *server) outermost(gc *gin.Context) {
 // observe logs and counts a request: its route and outcome, never its query,
 // body or token.
 func (s *server) observe(gc *gin.Context, i *info, took time.Duration) {
-	path := gc.FullPath()
-	if path == "" {
+	path, stream := gc.FullPath(), false
+	switch {
+	case i.route != nil:
+		path, stream = i.route.path, i.route.stream
+	case path == "":
 		path = "unmatched"
 	}
-	stream := i.route != nil && i.route.stream
 	s.metrics.count(path, gc.Request.Method, gc.Writer.Status(), took, stream)
 	s.Logger.InfoContext(gc.Request.Context(), "request", "request", i.requestID, "method", gc.Request.Method, "route", path,
 		"status", gc.Writer.Status(), "bytes", max(gc.Writer.Size(), 0), "ms", took.Milliseconds(),

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -82,6 +84,13 @@ func (s *server) form(handle pageHandler) gin.HandlerFunc {
 		_ = control.SetReadDeadline(time.Time{})
 		if err != nil {
 			return newProblem(http.StatusBadRequest, tagInvalidInput, "The form could not be read, or is larger than 1 MiB.")
+		}
+		for name, values := range gc.Request.PostForm {
+			for _, v := range values {
+				if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
+					return invalid(name, "must be text in UTF-8 without the character U+0000")
+				}
+			}
 		}
 		return handle(ctx, gc)
 	})
@@ -171,9 +180,6 @@ func (s *server) chatForm(ctx context.Context, gc *gin.Context, p domain.Princip
 	id, text, key := domain.ChatID(form.Get("chat")), form.Get("text"), form.Get("key")
 	if text == "" || len(text) > domain.MaxMessage {
 		return invalid("text", "must have 1 to "+strconv.Itoa(domain.MaxMessage)+" bytes")
-	}
-	if fault := noNUL("text", text); fault != nil {
-		return fault
 	}
 	if !visible(key) {
 		return invalid("key", "is missing; load the page again")

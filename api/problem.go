@@ -154,7 +154,7 @@ func (s *server) failure(ctx context.Context, err error) error {
 		return s.replayed(ctx, kept.Answer)
 	}
 	p := problemOf(err)
-	if p.Status >= http.StatusInternalServerError && ctx.Err() != context.Canceled {
+	if p.Status >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) {
 		s.Logger.ErrorContext(ctx, "a request failed", "request", infoFrom(ctx).requestID, "status", p.Status, "error", err)
 	}
 	return p

@@ -139,6 +139,7 @@ type Answer struct {
 	Rule     *string `json:"rule,omitempty" nullable:"true" minLength:"1" maxLength:"4000" doc:"A Rule in plain language, kept for this Bot."`
 }
 
+// RequestPath names a Request in an address.
 type RequestPath struct {
 	Request string `path:"request" doc:"The ID of the Request."`
 }

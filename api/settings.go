@@ -130,6 +130,9 @@ func (s *server) settingRoutes() {
 				in.Body.apply(now)
 				return nil
 			})
+			if err == nil {
+				s.limits.set(p.Organization, settings.RateLimits, s.Engine.Clock())
+			}
 			return &out{wireSettings(settings)}, err
 		})
 }

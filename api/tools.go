@@ -61,6 +61,7 @@ type ToolChange struct {
 	Repeat      *string         `json:"repeat,omitempty" enum:"safe,unsafe"`
 }
 
+// ToolPath names a tool of the host in an address.
 type ToolPath struct {
 	Tool string `path:"tool" doc:"The ID of the tool."`
 }

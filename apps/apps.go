@@ -2,6 +2,7 @@ package apps
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -52,6 +53,7 @@ type Apps struct {
 	life    context.Context
 	cut     context.CancelFunc
 	running sync.WaitGroup
+	hostTLS *tls.Config // nil means the machine's certificates
 
 	mu       sync.Mutex
 	closed   bool

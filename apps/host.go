@@ -52,6 +52,8 @@ func (a *Apps) CallHost(ctx context.Context, tool domain.HostTool, call domain.C
 	// moment the call goes out.
 	network := newNetwork(a.options.AllowPrivate)
 	network.DisableKeepAlives = true
+	network.TLSClientConfig = a.hostTLS
+	defer network.CloseIdleConnections()
 	client := &http.Client{Transport: network, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	switch {

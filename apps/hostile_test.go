@@ -137,7 +137,9 @@ func TestBadAnswersToACall(t *testing.T) {
 		{"a page", raw("text/html", "<html>"), false, "not MCP"},
 		{"nothing to say", status(http.StatusAccepted), false, "not MCP"},
 		{"a question back", result(`{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"sure?","requestedSchema":{"type":"object","properties":{}}}}}}`), false, "question back"},
-		{"a redirect to itself", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", 307) }, false, "redirects are not followed"},
+		{"a redirect to itself", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
+		}, false, "redirects are not followed"},
 		{"status 400", status(400), false, "400 Bad Request"},
 		{"status 401", status(401), false, "credentials"},
 		{"status 404", status(404), false, "connects anew"},

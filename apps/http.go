@@ -288,7 +288,7 @@ func (d *door) receive(response *http.Response, body *limitedBody, call *shot) (
 func statusVerdict(status int, body []byte) *domain.AppError {
 	if message, err := jsonrpc.DecodeMessage(body); err == nil {
 		if response, ok := message.(*jsonrpc.Response); ok {
-			if fault, ok := response.Error.(*jsonrpc.Error); ok {
+			if fault := new(jsonrpc.Error); errors.As(response.Error, &fault) {
 				return badAnswer("The App refused the call: " + cleanLine(fault.Message, maxFault))
 			}
 		}

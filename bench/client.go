@@ -151,6 +151,7 @@ type event struct {
 	Request  string
 	Revision int64
 	Error    string
+	At       int64 // when the server decided it, ms since the epoch
 	at       time.Time
 }
 

@@ -39,6 +39,9 @@ func (b *bench) latency(ctx context.Context, s *subject, to *section) error {
 		to.add("answer to end of the Turn, p50", "ms", percentile(rest, 50))
 		to.add("answer to end of the Turn, p95", "ms", percentile(rest, 95))
 		to.add("answer to end of the Turn, p99", "ms", percentile(rest, 99))
+		for i, name := range stepNames {
+			to.add("mean until "+name, "ms", meanUntil(rounds, i))
+		}
 		to.add("floor: one commit, p50", "ms", bare)
 		to.add("floor's commits for p50", "", percentile(rest, 50)/bare)
 		to.add("message to Request, p50", "ms", percentile(first, 50))
@@ -49,6 +52,17 @@ func (b *bench) latency(ctx context.Context, s *subject, to *section) error {
 			short(percentile(rest, 50)), short(percentile(rest, 99)), short(bare))
 	}
 	return nil
+}
+
+// meanUntil gives the mean time from sending the answer to one of the steps. A mean,
+// because the times of events are whole milliseconds.
+func meanUntil(rounds []round, step int) float64 {
+	var sum time.Duration
+	for _, r := range rounds {
+		sum += r.decided[step].Sub(r.answered)
+	}
+	// Half a millisecond is cut off each time on average.
+	return milliseconds(sum)/float64(len(rounds)) + 0.5
 }
 
 func (b *bench) sequence(ctx context.Context, s *subject) ([]round, error) {

@@ -27,6 +27,30 @@ type round struct {
 	asked    time.Time // the Request arrived
 	answered time.Time // just before the answer was sent
 	ended    time.Time // the end of the Turn arrived
+	// decided is when the server decided each of the steps in between.
+	decided [len(stepNames)]time.Time
+}
+
+// stepNames are the points between the answer and the arrival of the end, which the
+// events tell in milliseconds.
+var stepNames = [...]string{"the answer is decided", "the call goes out", "its result is back", "the end is decided"}
+
+// note keeps when the server came to one of the steps.
+func (r *round) note(e event) {
+	var step int
+	switch {
+	case e.Kind == "request.decided":
+		step = 0
+	case e.Kind == "call.status" && e.Status == "sending":
+		step = 1
+	case e.Kind == "call.status" && e.Status == "succeeded":
+		step = 2
+	case e.Kind == "turn.status" && e.Status == "Completed":
+		step = 3
+	default:
+		return
+	}
+	r.decided[step] = time.UnixMilli(e.At)
 }
 
 // caller is one client that does rounds, one at a time.
@@ -84,6 +108,7 @@ func (c *caller) answer(ctx context.Context, r round, turn string) (round, error
 		if e.Turn != turn {
 			continue
 		}
+		r.note(e)
 		switch e.Kind {
 		case "request.pending":
 			r.asked, r.answered = e.at, time.Now()

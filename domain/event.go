@@ -29,8 +29,10 @@ type Event struct {
 	At           time.Time
 }
 
-// ChatStream and MemberStream name what Live tells readers about.
-func ChatStream(id ChatID) string     { return string(id) }
+// ChatStream is told about what happens in a Chat.
+func ChatStream(id ChatID) string { return string(id) }
+
+// MemberStream is told about everything that concerns a Member.
 func MemberStream(id MemberID) string { return string(id) }
 
 // ConnectionStream is told when a look at an App ended.

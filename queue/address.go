@@ -99,7 +99,8 @@ func parseAddress(text string) (address, error) {
 			a.base.TLSConfig.ServerName, _, _ = net.SplitHostPort(a.base.Addrs[0])
 		}
 	}
-	return a, a.readQuery(kind, query)
+	err = a.readQuery(kind, query)
+	return a, err
 }
 
 // readUser takes the user and the password off the front of authority.

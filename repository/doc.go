@@ -16,4 +16,6 @@
 // has moved, unavailable when the database cannot be reached or the caller's context
 // ended, internal for everything else. A commit that fails with unavailable may have
 // been written: the connection can break after the database has agreed.
+//
+// Why it is built in this way stands in docs/decisions/0005-storage.md.
 package repository

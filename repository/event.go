@@ -87,7 +87,7 @@ func (s *Store) edge() string {
 // ChatEvents gives a Chat's events after a sequence, in order. The version of the
 // Chat makes its commits follow each other, so the sequence alone is enough here.
 func (s *Store) ChatEvents(ctx context.Context, chat domain.ChatID, after int64, limit int) ([]domain.Event, error) {
-	return list(s, ctx, "read the events of a Chat", eventRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "read the events of a Chat", eventRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Where("chat_id = ? AND sequence > ?", chat, after).Order("sequence").Limit(atLeastOne(limit))
 	})
 }
@@ -95,7 +95,7 @@ func (s *Store) ChatEvents(ctx context.Context, chat domain.ChatID, after int64,
 // MemberEvents gives a Member's events after a position, in order, never one whose
 // place an unfinished transaction could still come before.
 func (s *Store) MemberEvents(ctx context.Context, member domain.MemberID, after int64, limit int) ([]domain.Event, error) {
-	return list(s, ctx, "read the events of a Member", eventRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "read the events of a Member", eventRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Where(`member_id = ? AND "position" > ?`+s.edge(), member, after).Order(`"position"`).Limit(atLeastOne(limit))
 	})
 }

@@ -61,32 +61,32 @@ func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFac
 		if f.Rights, err = s.rights(ctx, db, f.Turn.Authority); err != nil {
 			return err
 		}
-		if f.Items, err = listOn(s, ctx, db, "read the history", itemRow.domain, func(db *gorm.DB) *gorm.DB {
+		if f.Items, err = listOn(ctx, s, db, "read the history", itemRow.domain, func(db *gorm.DB) *gorm.DB {
 			return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
 		}); err != nil {
 			return err
 		}
-		if f.Calls, err = listOn(s, ctx, db, "read the calls", callRow.domain, func(db *gorm.DB) *gorm.DB {
+		if f.Calls, err = listOn(ctx, s, db, "read the calls", callRow.domain, func(db *gorm.DB) *gorm.DB {
 			return db.Where("chat_id = ?", f.Chat.ID).Order(`turn_id, step, "position"`)
 		}); err != nil {
 			return err
 		}
-		if f.Inbox, err = listOn(s, ctx, db, "read the inbox", inputRow.domain, func(db *gorm.DB) *gorm.DB {
+		if f.Inbox, err = listOn(ctx, s, db, "read the inbox", inputRow.domain, func(db *gorm.DB) *gorm.DB {
 			return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
 		}); err != nil {
 			return err
 		}
-		if f.Connections, err = listOn(s, ctx, db, "read the Connections", connectionRow.domain, func(db *gorm.DB) *gorm.DB {
+		if f.Connections, err = listOn(ctx, s, db, "read the Connections", connectionRow.domain, func(db *gorm.DB) *gorm.DB {
 			return db.Raw(visibleQuery, f.Turn.Member, f.Turn.Organization, f.Turn.Organization)
 		}); err != nil {
 			return err
 		}
-		if f.HostTools, err = listOn(s, ctx, db, "read the host tools", hostToolRow.domain, func(db *gorm.DB) *gorm.DB {
+		if f.HostTools, err = listOn(ctx, s, db, "read the host tools", hostToolRow.domain, func(db *gorm.DB) *gorm.DB {
 			return db.Where("organization_id = ? AND deleted_at IS NULL", f.Turn.Organization).Order("id")
 		}); err != nil {
 			return err
 		}
-		if f.Grants, err = listOn(s, ctx, db, "read the Grants", grantRow.domain, func(db *gorm.DB) *gorm.DB {
+		if f.Grants, err = listOn(ctx, s, db, "read the Grants", grantRow.domain, func(db *gorm.DB) *gorm.DB {
 			return db.Where("bot_id = ? AND member_id = ? AND revoked_at IS NULL", f.Bot.ID, f.Turn.Member).Order("id")
 		}); err != nil {
 			return err
@@ -148,7 +148,7 @@ func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFac
 		if f.Rights, err = s.rights(ctx, db, f.Turn.Authority); err != nil {
 			return err
 		}
-		if f.Grants, err = listOn(s, ctx, db, "read the Grants", grantRow.domain, func(db *gorm.DB) *gorm.DB {
+		if f.Grants, err = listOn(ctx, s, db, "read the Grants", grantRow.domain, func(db *gorm.DB) *gorm.DB {
 			return db.Where("bot_id = ? AND member_id = ? AND action = ? AND target = ? AND revoked_at IS NULL",
 				f.Turn.Bot, f.Turn.Member, f.Call.Capability.Action, f.Call.Capability.Target).Order("id")
 		}); err != nil {
@@ -176,7 +176,7 @@ func (s *Store) strength(ctx context.Context, db *gorm.DB, d *domain.DecidedBy) 
 		return found, nil
 	}
 	if d.By.Tag == domain.TagBot && d.Grant != "" {
-		grants, err := listOn(s, ctx, db, "read a Grant", grantRow.domain, byID(d.Grant))
+		grants, err := listOn(ctx, s, db, "read a Grant", grantRow.domain, byID(d.Grant))
 		if err != nil {
 			return found, err
 		}
@@ -185,7 +185,7 @@ func (s *Store) strength(ctx context.Context, db *gorm.DB, d *domain.DecidedBy) 
 		}
 	}
 	if d.Rule != "" {
-		rules, err := listOn(s, ctx, db, "read a Rule", ruleRow.domain, byID(d.Rule))
+		rules, err := listOn(ctx, s, db, "read a Rule", ruleRow.domain, byID(d.Rule))
 		if err != nil {
 			return found, err
 		}
@@ -232,12 +232,12 @@ func (s *Store) TurnFacts(ctx context.Context, id domain.TurnID) (domain.TurnFac
 		}
 		f.Chat, f.Turn = row.Chat.domain(), row.Turn.domain()
 		var err error
-		if f.Open, err = listOn(s, ctx, db, "read the open calls", callRow.domain, func(db *gorm.DB) *gorm.DB {
+		if f.Open, err = listOn(ctx, s, db, "read the open calls", callRow.domain, func(db *gorm.DB) *gorm.DB {
 			return db.Where("turn_id = ? AND ended_at IS NULL", id).Order(`step, "position"`)
 		}); err != nil {
 			return err
 		}
-		f.Requests, err = listOn(s, ctx, db, "read the pending Requests", requestRow.domain, func(db *gorm.DB) *gorm.DB {
+		f.Requests, err = listOn(ctx, s, db, "read the pending Requests", requestRow.domain, func(db *gorm.DB) *gorm.DB {
 			return db.Where("turn_id = ? AND status = 'pending'", id).Order("id")
 		})
 		return err
@@ -269,7 +269,7 @@ func (s *Store) scan(ctx context.Context, db *gorm.DB, what string, into any, qu
 }
 
 func (s *Store) owners(ctx context.Context, db *gorm.DB, bot, mainBot domain.BotID) (map[domain.BotID]domain.Bot, error) {
-	bots, err := listOn(s, ctx, db, "read the owners", botRow.domain, func(db *gorm.DB) *gorm.DB {
+	bots, err := listOn(ctx, s, db, "read the owners", botRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Raw(ownersQuery, bot, mainBot, bot)
 	})
 	if err != nil {

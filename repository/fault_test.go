@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -35,6 +37,33 @@ func TestRuleComesBackWhole(t *testing.T) {
 		got.DeletedAt = rule.DeletedAt
 		if got != rule {
 			t.Errorf("got %+v, want %+v", got, rule)
+		}
+	})
+}
+
+// Two commits that write the same rows in two orders would wait for each other.
+func TestRowsAreWrittenInOneOrder(t *testing.T) {
+	both(t, func(t *testing.T, o repository.Options) {
+		store := migrated(t, o)
+		rows := []domain.Row{&domain.Organization{ID: "org_1"}, &domain.Chat{ID: "chat_1"}, &domain.Chat{ID: "chat_2"}, &domain.Chat{ID: "chat_3"},
+			&domain.Turn{ID: "turn_1"}, &domain.Request{ID: "req_1"}, &domain.Request{ID: "req_2"}}
+		var written []string
+		target := regexp.MustCompile(`^UPDATE ["\x60](\w+)["\x60] .* WHERE id = ["'](\w+)["']`)
+		store.Watch(func(query string) {
+			if found := target.FindStringSubmatch(query); found != nil {
+				written = append(written, found[2])
+			}
+		})
+		for round := range 6 {
+			written = nil
+			if err := store.Commit(t.Context(), domain.Commit{Rows: rows}); err != nil {
+				t.Fatal(err)
+			}
+			if want := []string{"org_1", "chat_1", "chat_2", "chat_3", "turn_1", "req_1", "req_2"}; round > 0 && !slices.Equal(written, want) {
+				t.Fatalf("round %d wrote %v, want %v", round, written, want)
+			}
+			slices.Reverse(rows)
+			rows[round], rows[round+1] = rows[round+1], rows[round]
 		}
 	})
 }

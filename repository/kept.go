@@ -31,7 +31,7 @@ func (r keptRow) domain() domain.KeptAnswer {
 // gives one whose time is up as long as it was not forgotten: the caller looks at
 // Until.
 func (s *Store) KeptAnswer(ctx context.Context, member domain.MemberID, key string) (domain.KeptAnswer, error) {
-	return one(s, ctx, "Answer", keptRow.domain, func(db *gorm.DB) *gorm.DB {
+	return one(ctx, s, "Answer", keptRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Where(`member_id = ? AND "key" = ?`, member, clean(key))
 	})
 }

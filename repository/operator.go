@@ -12,7 +12,7 @@ import (
 // runs commands on this machine acts as that Member. It gives not_found before the
 // first start.
 func (s *Store) Operator(ctx context.Context) (domain.Principal, error) {
-	members, err := list(s, ctx, "find the first admin", memberRow.domain, func(db *gorm.DB) *gorm.DB {
+	members, err := list(ctx, s, "find the first admin", memberRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Where("disabled_at IS NULL").Order("id").Limit(1000)
 	})
 	if err != nil {

@@ -77,33 +77,46 @@ func TestOpenTransactionHoldsReadersUpButLosesNothing(t *testing.T) {
 	}
 }
 
-// Transaction IDs begin anew in another cluster; positions must go on rising.
+// Transaction IDs begin anew in another cluster; positions must go on rising, both
+// after a start and after a migration of what was restored.
 func TestPositionsGoOnAfterARestoreElsewhere(t *testing.T) {
 	needPostgres(t)
-	o := onPostgres(t)
-	store := migrated(t, o)
-	chatWithEvents(t, store, "chat_old")
-	conn := connect(t, o.URL)
-	exec(t, conn, `UPDATE events SET "position" = "position" + (1::bigint << 50)`)
+	for name, raise := range map[string]func(t *testing.T, o repository.Options, store *repository.Store) *repository.Store{
+		"start": func(t *testing.T, o repository.Options, _ *repository.Store) *repository.Store { return opened(t, o) },
+		"migration": func(t *testing.T, _ repository.Options, store *repository.Store) *repository.Store {
+			if err := store.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return store
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := onPostgres(t)
+			store := migrated(t, o)
+			chatWithEvents(t, store, "chat_old")
+			conn := connect(t, o.URL)
+			exec(t, conn, `UPDATE events SET "position" = "position" + (1::bigint << 50)`)
 
-	store = opened(t, o)
-	got, position := seen(t, store, 0)
-	if fmt.Sprint(got) != "[chat_old]" {
-		t.Fatalf("got %v", got)
-	}
-	chatWithEvents(t, store, "chat_new")
-	if got, _ := seen(t, store, position); fmt.Sprint(got) != "[chat_new]" {
-		t.Fatalf("got %v", got)
-	}
-	offset := func() (value int64) {
-		if err := conn.QueryRow(t.Context(), "SELECT value FROM event_offset").Scan(&value); err != nil {
-			t.Fatal(err)
-		}
-		return value
-	}
-	before := offset()
-	opened(t, o)
-	if after := offset(); after != before || before == 0 {
-		t.Fatalf("the offset went from %d to %d at a start that followed no restore", before, after)
+			store = raise(t, o, store)
+			got, position := seen(t, store, 0)
+			if fmt.Sprint(got) != "[chat_old]" {
+				t.Fatalf("got %v", got)
+			}
+			chatWithEvents(t, store, "chat_new")
+			if got, _ := seen(t, store, position); fmt.Sprint(got) != "[chat_new]" {
+				t.Fatalf("got %v", got)
+			}
+			offset := func() (value int64) {
+				if err := conn.QueryRow(t.Context(), "SELECT value FROM event_offset").Scan(&value); err != nil {
+					t.Fatal(err)
+				}
+				return value
+			}
+			before := offset()
+			opened(t, o)
+			if after := offset(); after != before || before == 0 {
+				t.Fatalf("the offset went from %d to %d at a start that followed no restore", before, after)
+			}
+		})
 	}
 }

@@ -22,7 +22,7 @@ func atLeastOne(limit int) int {
 }
 
 // one reads one row; not_found when there is none.
-func one[R, D any](s *Store, ctx context.Context, what string, to func(R) D, query func(*gorm.DB) *gorm.DB) (D, error) {
+func one[R, D any](ctx context.Context, s *Store, what string, to func(R) D, query func(*gorm.DB) *gorm.DB) (D, error) {
 	var row R
 	done := query(s.read(ctx)).Limit(1).Find(&row)
 	if done.Error != nil {
@@ -37,11 +37,11 @@ func one[R, D any](s *Store, ctx context.Context, what string, to func(R) D, que
 }
 
 // list reads rows.
-func list[R, D any](s *Store, ctx context.Context, attempt string, to func(R) D, query func(*gorm.DB) *gorm.DB) ([]D, error) {
-	return listOn(s, ctx, s.read(ctx), attempt, to, query)
+func list[R, D any](ctx context.Context, s *Store, attempt string, to func(R) D, query func(*gorm.DB) *gorm.DB) ([]D, error) {
+	return listOn(ctx, s, s.read(ctx), attempt, to, query)
 }
 
-func listOn[R, D any](s *Store, ctx context.Context, db *gorm.DB, attempt string, to func(R) D, query func(*gorm.DB) *gorm.DB) ([]D, error) {
+func listOn[R, D any](ctx context.Context, s *Store, db *gorm.DB, attempt string, to func(R) D, query func(*gorm.DB) *gorm.DB) ([]D, error) {
 	var rows []R
 	if err := query(db).Find(&rows).Error; err != nil {
 		return nil, s.wrap(ctx, attempt, err)

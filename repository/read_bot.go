@@ -10,14 +10,14 @@ import (
 
 // Bot gives one Bot, archived or not.
 func (s *Store) Bot(ctx context.Context, id domain.BotID) (domain.Bot, error) {
-	return one(s, ctx, "Bot", botRow.domain, byID(id))
+	return one(ctx, s, "Bot", botRow.domain, byID(id))
 }
 
 // Bots lists those that a Member works with: its own and the shared ones, of every
 // kind, archived ones included.
 func (s *Store) Bots(ctx context.Context, org domain.OrganizationID, member domain.MemberID, page domain.Page) ([]domain.Bot, error) {
 	query, args := ownAndShared("bots", "", org, member, page)
-	return list(s, ctx, "list Bots", botRow.domain, func(db *gorm.DB) *gorm.DB { return db.Raw(query, args...) })
+	return list(ctx, s, "list Bots", botRow.domain, func(db *gorm.DB) *gorm.DB { return db.Raw(query, args...) })
 }
 
 // ownAndShared lists a Member's own rows and the shared ones of its organization,
@@ -39,23 +39,23 @@ func ownAndShared(table, and string, org domain.OrganizationID, member domain.Me
 
 // Connection gives one Connection, deleted or not.
 func (s *Store) Connection(ctx context.Context, id domain.ConnectionID) (domain.Connection, error) {
-	return one(s, ctx, "Connection", connectionRow.domain, byID(id))
+	return one(ctx, s, "Connection", connectionRow.domain, byID(id))
 }
 
 // Connections lists those that a Member can see and that are not deleted.
 func (s *Store) Connections(ctx context.Context, org domain.OrganizationID, member domain.MemberID, page domain.Page) ([]domain.Connection, error) {
 	query, args := ownAndShared("connections", " AND deleted_at IS NULL", org, member, page)
-	return list(s, ctx, "list Connections", connectionRow.domain, func(db *gorm.DB) *gorm.DB { return db.Raw(query, args...) })
+	return list(ctx, s, "list Connections", connectionRow.domain, func(db *gorm.DB) *gorm.DB { return db.Raw(query, args...) })
 }
 
 // HostTool gives one tool of the host, deleted or not.
 func (s *Store) HostTool(ctx context.Context, id domain.HostToolID) (domain.HostTool, error) {
-	return one(s, ctx, "HostTool", hostToolRow.domain, byID(id))
+	return one(ctx, s, "HostTool", hostToolRow.domain, byID(id))
 }
 
 // HostTools lists the tools of the host that are not deleted.
 func (s *Store) HostTools(ctx context.Context, org domain.OrganizationID, page domain.Page) ([]domain.HostTool, error) {
-	return list(s, ctx, "list host tools", hostToolRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "list host tools", hostToolRow.domain, func(db *gorm.DB) *gorm.DB {
 		return paged(db.Where("organization_id = ? AND deleted_at IS NULL", org), page)
 	})
 }

@@ -11,19 +11,19 @@ import (
 
 // Chat gives one Chat, deleted or not.
 func (s *Store) Chat(ctx context.Context, id domain.ChatID) (domain.Chat, error) {
-	return one(s, ctx, "Chat", chatRow.domain, byID(id))
+	return one(ctx, s, "Chat", chatRow.domain, byID(id))
 }
 
 // Chats lists a Member's Chats that are neither deleted nor archived.
 func (s *Store) Chats(ctx context.Context, member domain.MemberID, page domain.Page) ([]domain.Chat, error) {
-	return list(s, ctx, "list Chats", chatRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "list Chats", chatRow.domain, func(db *gorm.DB) *gorm.DB {
 		return paged(db.Where("member_id = ? AND deleted_at IS NULL AND archived_at IS NULL", member), page)
 	})
 }
 
 // Items gives the history after a sequence, in order.
 func (s *Store) Items(ctx context.Context, chat domain.ChatID, after int64, limit int) ([]domain.Item, error) {
-	return list(s, ctx, "read the history of a Chat", itemRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "read the history of a Chat", itemRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Where("chat_id = ? AND sequence > ?", chat, after).Order("sequence").Limit(atLeastOne(limit))
 	})
 }
@@ -40,7 +40,7 @@ func (s *Store) ItemCalls(ctx context.Context, items []domain.Item) (map[domain.
 	ids = slices.Compact(ids)
 	found := make(map[domain.CallID]domain.Call, len(ids))
 	for chunk := range slices.Chunk(ids, maxIDs) {
-		calls, err := list(s, ctx, "read calls", callRow.domain, func(db *gorm.DB) *gorm.DB {
+		calls, err := list(ctx, s, "read calls", callRow.domain, func(db *gorm.DB) *gorm.DB {
 			return db.Where("id IN ?", chunk)
 		})
 		if err != nil {
@@ -58,12 +58,12 @@ const maxIDs = 10_000
 
 // Turn gives one Turn.
 func (s *Store) Turn(ctx context.Context, id domain.TurnID) (domain.Turn, error) {
-	return one(s, ctx, "Turn", turnRow.domain, byID(id))
+	return one(ctx, s, "Turn", turnRow.domain, byID(id))
 }
 
 // Turns lists the Turns of a Chat, newest first.
 func (s *Store) Turns(ctx context.Context, chat domain.ChatID, page domain.Page) ([]domain.Turn, error) {
-	return list(s, ctx, "list Turns", turnRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "list Turns", turnRow.domain, func(db *gorm.DB) *gorm.DB {
 		return paged(db.Where("chat_id = ?", chat), page)
 	})
 }
@@ -73,14 +73,14 @@ func (s *Store) TurnCalls(ctx context.Context, turns ...domain.TurnID) ([]domain
 	if len(turns) == 0 {
 		return nil, nil
 	}
-	return list(s, ctx, "read the calls of Turns", callRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "read the calls of Turns", callRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Where("turn_id IN ?", turns).Order(`turn_id, step, "position"`)
 	})
 }
 
 // Inbox gives what waits in a Chat's inbox, in order.
 func (s *Store) Inbox(ctx context.Context, chat domain.ChatID) ([]domain.Input, error) {
-	return list(s, ctx, "read an inbox", inputRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "read an inbox", inputRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Where("chat_id = ?", chat).Order("sequence")
 	})
 }

@@ -48,29 +48,29 @@ func byID[T ~string](id T) func(*gorm.DB) *gorm.DB {
 
 // Organization gives one organization.
 func (s *Store) Organization(ctx context.Context, id domain.OrganizationID) (domain.Organization, error) {
-	return one(s, ctx, "Organization", organizationRow.domain, byID(id))
+	return one(ctx, s, "Organization", organizationRow.domain, byID(id))
 }
 
 // Member gives one Member.
 func (s *Store) Member(ctx context.Context, id domain.MemberID) (domain.Member, error) {
-	return one(s, ctx, "Member", memberRow.domain, byID(id))
+	return one(ctx, s, "Member", memberRow.domain, byID(id))
 }
 
 // Members lists the Members of an organization, disabled ones included.
 func (s *Store) Members(ctx context.Context, org domain.OrganizationID, page domain.Page) ([]domain.Member, error) {
-	return list(s, ctx, "list Members", memberRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "list Members", memberRow.domain, func(db *gorm.DB) *gorm.DB {
 		return paged(db.Where("organization_id = ?", org), page)
 	})
 }
 
 // Token gives one token.
 func (s *Store) Token(ctx context.Context, id domain.TokenID) (domain.Token, error) {
-	return one(s, ctx, "Token", tokenRow.domain, byID(id))
+	return one(ctx, s, "Token", tokenRow.domain, byID(id))
 }
 
 // Tokens lists the tokens of an organization, revoked ones included.
 func (s *Store) Tokens(ctx context.Context, org domain.OrganizationID, page domain.Page) ([]domain.Token, error) {
-	return list(s, ctx, "list tokens", tokenRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "list tokens", tokenRow.domain, func(db *gorm.DB) *gorm.DB {
 		return paged(db.Where("organization_id = ?", org), page)
 	})
 }

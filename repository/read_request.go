@@ -10,12 +10,12 @@ import (
 
 // Request gives one Request.
 func (s *Store) Request(ctx context.Context, id domain.RequestID) (domain.Request, error) {
-	return one(s, ctx, "Request", requestRow.domain, byID(id))
+	return one(ctx, s, "Request", requestRow.domain, byID(id))
 }
 
 // Requests lists the Requests of an organization that fit the filter, newest first.
 func (s *Store) Requests(ctx context.Context, org domain.OrganizationID, filter domain.RequestFilter, page domain.Page) ([]domain.Request, error) {
-	return list(s, ctx, "list Requests", requestRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "list Requests", requestRow.domain, func(db *gorm.DB) *gorm.DB {
 		return paged(filterRequests(db, org, filter), page)
 	})
 }

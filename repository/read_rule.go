@@ -15,7 +15,7 @@ const rulesQuery = `SELECT * FROM rules WHERE bot_id = ? AND member_id = ? AND d
 	UNION ALL SELECT * FROM rules WHERE organization_id = ? AND deleted_at IS NULL AND bot_id = '' AND enabled ORDER BY id`
 
 func (s *Store) rulesOf(ctx context.Context, db *gorm.DB, org domain.OrganizationID, bot domain.BotID, member domain.MemberID) ([]domain.Rule, error) {
-	return listOn(s, ctx, db, "read the Rules", ruleRow.domain, func(db *gorm.DB) *gorm.DB {
+	return listOn(ctx, s, db, "read the Rules", ruleRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Raw(rulesQuery, bot, member, org)
 	})
 }
@@ -27,12 +27,12 @@ func (s *Store) RulesFor(ctx context.Context, org domain.OrganizationID, bot dom
 
 // Rule gives one Rule, deleted or not.
 func (s *Store) Rule(ctx context.Context, id domain.RuleID) (domain.Rule, error) {
-	return one(s, ctx, "Rule", ruleRow.domain, byID(id))
+	return one(ctx, s, "Rule", ruleRow.domain, byID(id))
 }
 
 // Rules lists a Member's Rules and those of the organization that are not deleted.
 func (s *Store) Rules(ctx context.Context, org domain.OrganizationID, member domain.MemberID, bot domain.BotID, page domain.Page) ([]domain.Rule, error) {
-	return list(s, ctx, "list Rules", ruleRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "list Rules", ruleRow.domain, func(db *gorm.DB) *gorm.DB {
 		db = db.Where("organization_id = ? AND deleted_at IS NULL AND (bot_id = '' OR member_id = ?)", org, member)
 		if bot != "" {
 			db = db.Where("bot_id = ?", bot)
@@ -43,12 +43,12 @@ func (s *Store) Rules(ctx context.Context, org domain.OrganizationID, member dom
 
 // Grant gives one Grant, revoked or not.
 func (s *Store) Grant(ctx context.Context, id domain.GrantID) (domain.Grant, error) {
-	return one(s, ctx, "Grant", grantRow.domain, byID(id))
+	return one(ctx, s, "Grant", grantRow.domain, byID(id))
 }
 
 // Grants lists the Grants that fit the filter, newest first.
 func (s *Store) Grants(ctx context.Context, org domain.OrganizationID, filter domain.GrantFilter, page domain.Page) ([]domain.Grant, error) {
-	return list(s, ctx, "list Grants", grantRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "list Grants", grantRow.domain, func(db *gorm.DB) *gorm.DB {
 		db = db.Where("organization_id = ?", org)
 		if filter.Member != "" {
 			db = db.Where("member_id = ?", filter.Member)
@@ -75,13 +75,13 @@ const belowQuery = `WITH RECURSIVE below (id) AS (
 
 // GrantsBelow gives the Grants in force that rest on a Grant, however far down.
 func (s *Store) GrantsBelow(ctx context.Context, id domain.GrantID) ([]domain.Grant, error) {
-	return list(s, ctx, "read the Grants below", grantRow.domain, func(db *gorm.DB) *gorm.DB { return db.Raw(belowQuery, id) })
+	return list(ctx, s, "read the Grants below", grantRow.domain, func(db *gorm.DB) *gorm.DB { return db.Raw(belowQuery, id) })
 }
 
 // GrantsOf gives the Grants in force of a Bot in work for a Member, for one
 // capability.
 func (s *Store) GrantsOf(ctx context.Context, bot domain.BotID, member domain.MemberID, c domain.Capability) ([]domain.Grant, error) {
-	return list(s, ctx, "read the Grants", grantRow.domain, func(db *gorm.DB) *gorm.DB {
+	return list(ctx, s, "read the Grants", grantRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Where("bot_id = ? AND member_id = ? AND action = ? AND target = ? AND revoked_at IS NULL",
 			bot, member, clean(c.Action), clean(c.Target)).Order("id")
 	})
@@ -89,7 +89,7 @@ func (s *Store) GrantsOf(ctx context.Context, bot domain.BotID, member domain.Me
 
 // Preview gives one preview of a Rule.
 func (s *Store) Preview(ctx context.Context, id domain.PreviewID) (domain.Preview, error) {
-	return one(s, ctx, "Preview", previewRow.domain, byID(id))
+	return one(ctx, s, "Preview", previewRow.domain, byID(id))
 }
 
 // ForgetPreviews deletes up to limit previews that were made before a time.

@@ -64,7 +64,10 @@ func run(command []string, durable, chromium bool) (code int, err error) {
 	if err != nil {
 		return exitFault, err
 	}
-	defer func() { err = errors.Join(err, database.Stop(), queue.Stop()) }()
+	defer func() {
+		// A server that died explains every failure after it.
+		err = errors.Join(err, database.Fault(), queue.Fault(), database.Stop(), queue.Stop())
+	}()
 	environ = append(environ, "OPENBOT_TEST_DATABASE_URL="+database.URL(), "OPENBOT_TEST_REDIS_URL="+queue.URL())
 	return runCommand(command, environ, signals)
 }

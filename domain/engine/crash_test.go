@@ -69,7 +69,7 @@ func TestADeathAtAnyPointOfARoundEndsTheSame(t *testing.T) {
 			for n := 1; ; n++ {
 				points := 0
 				t.Run(fmt.Sprintf("%s, death after %s %d", answer, where, n), func(t *testing.T) {
-					w := newWorld(t)
+					w := newWorldAlone(t)
 					chat := w.newChat()
 					start, rung := w.store.count(), w.rings.n
 					hook := func(at, from int) {

@@ -12,7 +12,6 @@ type draft struct {
 	at     time.Time
 	commit domain.Commit
 	chat   *domain.Chat // the Chat whose items and events are numbered now
-	freed  bool         // what it rings was set free by an answer
 	trace  string
 	result any // what the command returns, for a kept answer
 }
@@ -109,7 +108,8 @@ func (d *draft) request(r *domain.Request) {
 const nearTimer = 3 * time.Minute
 
 // rings gives the tasks that follow from the rows that were written: the rows say
-// who must look at them and when.
+// who must look at them and when. The sweep rings for the same rows with the same
+// urgency, so that both are one task.
 func (d *draft) rings() []domain.Task {
 	var tasks []domain.Task
 	for _, row := range d.commit.Rows {
@@ -134,10 +134,7 @@ func (d *draft) rings() []domain.Task {
 			if r.Status != domain.CallAllowed {
 				continue
 			}
-			t = domain.Task{Kind: domain.TaskCallSend, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyTurn}
-			if d.freed || r.Waited {
-				t.Urgency = domain.UrgencyAnswer
-			}
+			t = domain.Task{Kind: domain.TaskCallSend, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyAnswer}
 		case *domain.Request:
 			if due := r.ReviewDueAt; r.Status == domain.RequestPending && due != nil && due.Sub(d.at) <= nearTimer {
 				review := domain.Task{Kind: domain.TaskRequestReview, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyReview, Trace: d.trace}
@@ -150,7 +147,7 @@ func (d *draft) rings() []domain.Task {
 				continue
 			}
 			t = domain.Task{Kind: domain.TaskRequestElapse, Subject: string(r.ID), Revision: r.ExpiresAt.UnixMilli(),
-				Urgency: domain.UrgencyAnswer, At: r.ExpiresAt}
+				Urgency: domain.UrgencyTurn, At: r.ExpiresAt}
 		case *domain.Grant:
 			if r.SettleDueAt == nil {
 				continue

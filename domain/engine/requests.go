@@ -60,7 +60,6 @@ func (e *Engine) AnswerRequest(ctx context.Context, p domain.Principal, id domai
 		if r.Unknown != nil && next.Status == domain.RequestAllowed && f.Turn.Status.Ended() {
 			return domain.Errorf(domain.CodeConflict, "RequestConflict", "The work was stopped; its call is not sent again. Deny it to close the question.")
 		}
-		d.freed = true
 		e.keepEffects(d, effects)
 		w := e.callWork(ctx, d, &f)
 		return w.end(&next)
@@ -166,7 +165,6 @@ func (e *Engine) moveRequest(ctx context.Context, id domain.RequestID, event fun
 			}
 			return err
 		}
-		d.freed = true
 		w := e.callWork(ctx, d, &f)
 		return w.end(&next)
 	})
@@ -283,11 +281,14 @@ func (e *Engine) closeOne(ctx context.Context, id domain.RequestID, token domain
 	})
 }
 
+// doneClosing ends the closing at its due time. What is rung before leaves it open,
+// so that the sweep looks once more: a step that had loaded its rights just before
+// they went away may make a Request just after the first look.
 func (e *Engine) doneClosing(ctx context.Context, subject string, token domain.TokenID) error {
 	return e.decide(ctx, subject, func(d *draft) error {
 		if token != "" {
 			t, err := e.Store.Token(ctx, token)
-			if err != nil || t.ClosingDueAt == nil {
+			if err != nil || t.ClosingDueAt == nil || domain.Before(d.at, *t.ClosingDueAt) {
 				return gone(err)
 			}
 			t.ClosingDueAt = nil
@@ -295,7 +296,7 @@ func (e *Engine) doneClosing(ctx context.Context, subject string, token domain.T
 			return nil
 		}
 		m, err := e.Store.Member(ctx, domain.MemberID(subject))
-		if err != nil || m.ClosingDueAt == nil {
+		if err != nil || m.ClosingDueAt == nil || domain.Before(d.at, *m.ClosingDueAt) {
 			return gone(err)
 		}
 		m.ClosingDueAt = nil

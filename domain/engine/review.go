@@ -296,7 +296,6 @@ func (e *Engine) planDecision(ctx context.Context, d *draft, w *callWork, judged
 	if err := w.conclude(domain.TextDecisionTaken(said.Decision, final)); err != nil {
 		return err
 	}
-	d.freed = true
 	e.keepEffects(d, effects)
 	if !final {
 		d.in(&asker.Chat)

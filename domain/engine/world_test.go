@@ -211,7 +211,15 @@ func (a *app) most() int {
 	return n
 }
 
+// newWorld makes a world beside others: most of a test's time is the disk's.
 func newWorld(t *testing.T) *world {
+	t.Helper()
+	t.Parallel()
+	return newWorldAlone(t)
+}
+
+// newWorldAlone is for subtests whose outcome the next one needs.
+func newWorldAlone(t *testing.T) *world {
 	t.Helper()
 	store, err := repository.Open(t.Context(), repository.Options{File: filepath.Join(t.TempDir(), "openbot.db")})
 	if err != nil {

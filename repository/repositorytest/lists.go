@@ -94,7 +94,7 @@ var lists = []promise{
 				if len(part) > page.Limit {
 					w.Fatalf("%s: a page of 3 holds %d", list.name, len(part))
 				}
-				if len(part) == 0 {
+				if len(part) == 0 || len(got) > len(want) {
 					break
 				}
 				got = append(got, part...)

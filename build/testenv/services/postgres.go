@@ -198,6 +198,9 @@ func (p *Postgres) Freeze() error { return p.process.freeze(true) }
 // Thaw lets a frozen server go on.
 func (p *Postgres) Thaw() error { return p.process.freeze(false) }
 
+// Fault says how the server ended when none of these methods had ended it, or is nil.
+func (p *Postgres) Fault() error { return p.process.fault() }
+
 // Stop ends the server in order and removes its files. It may be called twice.
 func (p *Postgres) Stop() error {
 	p.process.stop()

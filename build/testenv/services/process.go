@@ -116,6 +116,21 @@ func (p *process) lastLine() string {
 	return string(lines[len(lines)-1])
 }
 
+// fault says how the server ended when nobody had asked it to, or is nil.
+func (p *process) fault() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running == nil {
+		return nil
+	}
+	select {
+	case <-p.ended:
+		return fmt.Errorf("%s ended by itself (%v): %s", p.name, p.running.ProcessState, p.lastLine())
+	default:
+		return nil
+	}
+}
+
 // kill ends the server and its children at once, as a crash would.
 func (p *process) kill() {
 	p.mu.Lock()

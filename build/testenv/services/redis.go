@@ -129,6 +129,9 @@ func (r *Redis) Freeze() error { return r.process.freeze(true) }
 // Thaw lets a frozen server go on.
 func (r *Redis) Thaw() error { return r.process.freeze(false) }
 
+// Fault says how the server ended when none of these methods had ended it, or is nil.
+func (r *Redis) Fault() error { return r.process.fault() }
+
 // Stop ends the server in order and removes its files. It may be called twice.
 func (r *Redis) Stop() error {
 	r.process.stop()

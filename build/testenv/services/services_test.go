@@ -203,3 +203,25 @@ func TestAFolderThatCannotBeUsedIsNamed(t *testing.T) {
 		t.Errorf("got %v and %v, want a fault that names the folder", server, err)
 	}
 }
+
+func TestAServerThatEndsByItselfSaysSo(t *testing.T) {
+	server, err := services.StartRedis("", services.RedisOptions{})
+	must(t, err)
+	t.Cleanup(func() { must(t, server.Stop()) })
+	must(t, server.Fault())
+	ctx := within(t, time.Minute)
+	_ = redisClient(t, server).ShutdownNoSave(ctx).Err() // the answer is a cut connection
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for server.Fault() == nil {
+		select {
+		case <-ctx.Done():
+			t.Fatal("nothing says that Redis has ended")
+		case <-ticker.C:
+		}
+	}
+	must(t, server.Restart())
+	must(t, server.Fault())
+	server.Kill()
+	must(t, server.Fault()) // it was asked to
+}

@@ -65,6 +65,11 @@ func newHouse(t *testing.T, change ...func(*api.Options)) *house {
 	h.engine = engine.New(engine.Options{Store: store, Ringer: h.bell, Live: newLive(), Limiter: h.limiter, Models: models, Sealer: plainSealer{},
 		Clock: h.clock.now, DefaultModel: "playbook", CheckModel: models.Known, CheckURL: checkURL, AllowCommands: true})
 	h.bell.look = h.lookAt
+	h.bell.now = func(task domain.Task) {
+		if err := h.do(context.Background(), task); err != nil {
+			t.Error(err)
+		}
+	}
 	h.tool = func(domain.Call) (string, bool) { return "sent", false }
 	h.look = func(domain.Connection) (domain.AppLook, *domain.AppError) { return mailLook(), nil }
 	_, err = h.engine.FirstStart(t.Context(), firstSecret)
@@ -360,6 +365,7 @@ type bell struct {
 	mu     sync.Mutex
 	tasks  []domain.Task
 	look   func(domain.ConnectionID)
+	now    func(domain.Task) // for what a caller waits for
 	flying sync.WaitGroup
 }
 
@@ -369,6 +375,10 @@ func (b *bell) Ring(_ context.Context, tasks ...domain.Task) {
 	for _, t := range tasks {
 		if t.Kind == domain.TaskConnectionLook {
 			b.flying.Go(func() { b.look(domain.ConnectionID(t.Subject)) })
+			continue
+		}
+		if t.Kind == domain.TaskRulePreview {
+			b.flying.Go(func() { b.now(t) })
 			continue
 		}
 		b.tasks = append(b.tasks, t)

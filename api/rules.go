@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"openbot/domain"
@@ -148,10 +149,13 @@ func (s *server) ruleRoutes() {
 		})
 	register(s, route{id: "previewRule", method: http.MethodPost, path: "/v1/rules/preview", tag: "Rules", summary: "Try a Rule on earlier Requests",
 		about: "Says which of the last decided Requests of your work the Rule would have decided, and how. It changes nothing.",
-		role:  domain.RoleWrite, status: 200, errors: []int{404}}, s.previewRule)
+		role:  domain.RoleWrite, status: 200, errors: []int{404, 409}, fresh: s.freshPreview}, s.previewRule)
 }
 
-func (s *server) previewRule(ctx context.Context, p domain.Principal, in *struct{ Body RulePreview }) (*struct{ Body []RulePreviewed }, error) {
+func (s *server) previewRule(ctx context.Context, p domain.Principal, in *struct {
+	Keyed
+	Body RulePreview
+}) (*struct{ Body []RulePreviewed }, error) {
 	bot, err := botOrNil(in.Body.Bot)
 	if err != nil {
 		return nil, err
@@ -166,10 +170,32 @@ func (s *server) previewRule(ctx context.Context, p domain.Principal, in *struct
 	if bot != nil {
 		asked.Bot = *bot
 	}
-	results, err := s.Engine.PreviewRule(ctx, p, asked)
-	out := &struct{ Body []RulePreviewed }{Body: []RulePreviewed{}}
+	results, err := s.Engine.PreviewRule(keep(ctx, wirePreview), p, asked)
+	return &struct{ Body []RulePreviewed }{wirePreviews(results)}, err
+}
+
+func wirePreviews(results []domain.PreviewResult) []RulePreviewed {
+	out := []RulePreviewed{}
 	for _, r := range results {
-		out.Body = append(out.Body, wirePreviewed(r))
+		out = append(out, wirePreviewed(r))
 	}
-	return out, err
+	return out
+}
+
+// keptPreview is what is kept of a preview under a key: where its answer is.
+type keptPreview struct{ ID domain.PreviewID }
+
+func wirePreview(p domain.Preview) keptPreview { return keptPreview{p.ID} }
+
+// freshPreview gives the answer of a preview that was asked for before.
+func (s *server) freshPreview(ctx context.Context, p domain.Principal, kept []byte) ([]byte, error) {
+	var first keptPreview
+	if err := json.Unmarshal(kept, &first); err != nil {
+		return nil, err
+	}
+	results, err := s.Engine.Previewed(ctx, p, first.ID)
+	if err != nil {
+		return nil, err
+	}
+	return encode(wirePreviews(results)), nil
 }

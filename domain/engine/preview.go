@@ -10,8 +10,9 @@ import (
 const (
 	// PreviewWait is how long a preview may take.
 	PreviewWait = 20 * time.Second
-	// keepPreviews is how long previews are kept after they were made.
-	keepPreviews = time.Hour
+	// keepPreviews is how long previews are kept after they were made: longer than an
+	// answer under an Idempotency-Key, which names one.
+	keepPreviews = KeepFor + time.Hour
 	// previewTries is how often a preview whose worker died is worked on.
 	previewTries = 2
 )
@@ -45,21 +46,30 @@ func (e *Engine) PreviewRule(ctx context.Context, p domain.Principal, in NewPrev
 		asked = domain.Preview{ID: newID[domain.PreviewID](domain.PrefixPreview), Organization: p.Organization, Member: p.Member.ID,
 			Bot: in.Bot, Text: safeText(in.Text), Effect: in.Effect, Number: in.Number, DueAt: &due, CreatedAt: d.at}
 		d.put(&asked)
+		d.result = asked
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	told, stop := e.Live.Subscribe(domain.PreviewStream(asked.ID))
+	return e.Previewed(ctx, p, asked.ID)
+}
+
+// Previewed waits for the answer of a preview of the caller.
+func (e *Engine) Previewed(ctx context.Context, p domain.Principal, id domain.PreviewID) ([]domain.PreviewResult, error) {
+	told, stop := e.Live.Subscribe(domain.PreviewStream(id))
 	defer stop()
 	wait, cancel := context.WithTimeout(ctx, PreviewWait)
 	defer cancel()
 	again := time.NewTicker(time.Second) // a message of Live can be lost
 	defer again.Stop()
 	for {
-		now, err := e.Store.Preview(context.WithoutCancel(ctx), asked.ID)
+		now, err := e.Store.Preview(context.WithoutCancel(ctx), id)
 		if err != nil {
 			return nil, err
+		}
+		if now.Member != p.Member.ID {
+			return nil, domain.Errorf(domain.CodeNotFound, "PreviewNotFound", "There is no preview with this ID.")
 		}
 		if now.DueAt == nil {
 			return now.Results, nil

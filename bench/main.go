@@ -51,7 +51,7 @@ type options struct {
 	release    bool          // answer all parked Turns at the end
 	idle       time.Duration // how long idle CPU is watched
 	settle     time.Duration // between parking and watching
-	limit      time.Duration // of everything after the build
+	limit      time.Duration // of everything after the build; 0 goes by what is measured
 	json       string
 	binary     string   // "" builds it
 	buildFlags []string // beside the tag
@@ -61,10 +61,22 @@ type options struct {
 func defaults() options {
 	return options{workloads: []string{approvalRounds, answerLatency, parkedTurns}, clients: 32, workers: 1, runs: 3,
 		length: 10 * time.Second, warmup: 2 * time.Second, floor: 3 * time.Second, rounds: 300, parked: 10_000,
-		idle: 10 * time.Second, settle: 5 * time.Second, limit: 6 * time.Minute}
+		idle: 10 * time.Second, settle: 15 * time.Second}
 }
 
 func (o *options) has(workload string) bool { return slices.Contains(o.workloads, workload) }
+
+// longest is the time after which the measuring is given up.
+func (o *options) longest() time.Duration {
+	switch {
+	case o.limit > 0:
+		return o.limit
+	case o.has(inOneProcess):
+		return 8 * time.Minute
+	default:
+		return 6 * time.Minute
+	}
+}
 
 func parse(arguments []string, output io.Writer) (options, error) {
 	o := defaults()
@@ -83,7 +95,8 @@ func parse(arguments []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.parked, "parked", o.parked, "Turns that W3 parks")
 	flags.BoolVar(&o.release, "release", o.release, "let W3 answer all parked Turns at the end (takes as long as parking)")
 	flags.DurationVar(&o.idle, "idle", o.idle, "how long W3 watches the idle processes")
-	flags.DurationVar(&o.limit, "limit", o.limit, "longest time of everything after the build")
+	flags.DurationVar(&o.settle, "settle", o.settle, "how long W3 waits between parking and watching")
+	flags.DurationVar(&o.limit, "limit", 0, "longest time of everything after the build (default 6m, and 2m more with W9)")
 	flags.StringVar(&o.json, "json", "", "file for the figures as JSON")
 	flags.StringVar(&o.binary, "binary", "", "binary to measure instead of building one")
 	flags.IntVar(&o.statements, "statements", 0, "show this many statements of PostgreSQL by time (pg_stat_statements; costs a little)")
@@ -111,8 +124,8 @@ func (o *options) check(rest int) error {
 	if min(o.clients, o.workers, o.runs, o.rounds, o.parked) < 1 {
 		return errors.New("-clients, -workers, -runs, -rounds and -parked must be at least 1")
 	}
-	if min(o.length, o.floor, o.idle, o.limit) <= 0 || o.warmup < 0 {
-		return errors.New("-length, -floor, -idle and -limit must be above 0, -warmup not below it")
+	if min(o.length, o.floor, o.idle) <= 0 || min(o.warmup, o.settle, o.limit) < 0 {
+		return errors.New("-length, -floor and -idle must be above 0, -warmup, -settle and -limit not below it")
 	}
 	return nil
 }
@@ -171,7 +184,8 @@ func run(ctx context.Context, o options, table, progress io.Writer) (err error) 
 	if err := b.build(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, fmt.Errorf("the measurements took longer than %s (-limit)", o.limit))
+	limit := o.longest()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the measurements took longer than %s (-limit)", limit))
 	defer cancel()
 	err = b.measure(ctx)
 	if err != nil && ctx.Err() != nil {

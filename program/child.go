@@ -18,6 +18,7 @@ const (
 	exitRenounce = 70 + iota
 	exitRequest
 	exitReply
+	exitAlone // nobody ended the child in time
 )
 
 // request is what a child reads: everything that one run depends on.

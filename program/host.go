@@ -82,6 +82,10 @@ func (s *sandbox) failed(message, stack string) {
 		s.stop(StatusOutOfMemory, fmt.Sprintf("The program was stopped: it needed more than %s of memory. Keep less at a time.", size(int(s.request.Limits.Memory))))
 		return
 	}
+	if message == "null" {
+		// The engine throws this when it has no memory left for an error.
+		message = "it threw null, which also happens when the memory is used up"
+	}
 	if line, column := s.site(stack); line > 0 {
 		message = fmt.Sprintf("%s (line %d, column %d)", message, line, column)
 	}

@@ -10,9 +10,6 @@ import (
 )
 
 const (
-	// maxReply is the longest answer of a child, in bytes: more than all its calls
-	// with every character escaped.
-	maxReply = 8 * maxAsked
 	// maxComplaint is how much of a child's standard error is read, in bytes.
 	maxComplaint = 8 << 10
 	// closeAfter is how long pipes of a child that ended may stay open.
@@ -28,12 +25,13 @@ func (r *Runner) child(ctx context.Context, request []byte, earlier Trace) (Outc
 
 	timed, cancel := context.WithTimeout(ctx, r.limits.Time)
 	defer cancel()
-	reply := &bounded{limit: maxReply}
+	reply := &bounded{limit: r.limits.reply()}
 	complaint := &bounded{limit: maxComplaint}
 	cmd := exec.CommandContext(timed, r.executable)
 	cmd.Args = []string{"openbot", ChildArgument}
 	// UTC whatever the server's zone, so that dates are the same on each of them.
-	cmd.Env = []string{"TZ=UTC", "GOMAXPROCS=1", "GOTRACEBACK=single"}
+	// A child under the race detector would stay for a second after its end.
+	cmd.Env = []string{"TZ=UTC", "GOMAXPROCS=1", "GOTRACEBACK=single", "GORACE=atexit_sleep_ms=0"}
 	cmd.Dir = "/"
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(request), reply, complaint
 	cmd.SysProcAttr = attributes()
@@ -52,4 +50,11 @@ func (r *Runner) child(ctx context.Context, request []byte, earlier Trace) (Outc
 func neverStarted(err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && exit.ExitCode() >= exitRenounce
+}
+
+// killed reports whether a child was killed, and so by the system, which does that to
+// what takes too much memory.
+func killed(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ProcessState != nil && !exit.Exited()
 }

@@ -7,9 +7,6 @@ import (
 	"slices"
 )
 
-// maxAsked is how much all calls of a program may carry together, in bytes.
-const maxAsked = 16 << 20
-
 const divergence = " A program must make the same calls in the same order each time it is run again. Write a new one that goes on from what is done."
 
 // replay compares what a program does with what it did before, and says which answer
@@ -38,9 +35,9 @@ func (r *replay) take(asked *Asked) *Outcome {
 		return &Outcome{Status: StatusTooManyCalls,
 			Message: fmt.Sprintf("The program was stopped: it made more than %d calls. None of the new ones was made. Do the work in several programs.", r.limits.Calls)}
 	}
-	if r.total += asked.size(); r.total > maxAsked {
+	if r.total += asked.size(); r.total > r.limits.asked() {
 		return &Outcome{Status: StatusOutOfMemory,
-			Message: fmt.Sprintf("The program was stopped: its calls carry more than %s together. Do the work in several programs.", size(maxAsked))}
+			Message: fmt.Sprintf("The program was stopped: its calls carry more than %s together. Do the work in several programs.", size(r.limits.asked()))}
 	}
 	asked.Position.Index = index
 	r.calls = append(r.calls, *asked)

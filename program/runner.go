@@ -107,7 +107,7 @@ func (r *Runner) outcome(ctx, timed context.Context, ended error, reply *bounded
 			Message: fmt.Sprintf("The program was stopped: it had not ended after %v. Do less in one program, and check its loops.", r.limits.Time)}, nil
 	case ended == nil:
 		return Outcome{}, unavailable("The program's answer cannot be read.", errors.New("the child is of another version or wrote too much"))
-	case bytes.Contains(complaint.Bytes(), []byte("out of memory")), bytes.Contains(complaint.Bytes(), []byte("stack exceeds")):
+	case killed(ended), bytes.Contains(complaint.Bytes(), []byte("out of memory")), bytes.Contains(complaint.Bytes(), []byte("stack exceeds")):
 		return Outcome{Status: StatusOutOfMemory, Trace: earlier,
 			Message: "The program was stopped: it needed more memory than there is. Keep less at a time."}, nil
 	case neverStarted(ended):

@@ -105,7 +105,7 @@ func (s *sandbox) start() {
 		return
 	}
 	defer body.Free()
-	s.enter("run", body, quickjs.UndefinedValue, quickjs.UndefinedValue)
+	s.enter("run", body)
 }
 
 // settle gives the program the answer to one of its calls.

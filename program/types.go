@@ -97,18 +97,23 @@ type Outcome struct {
 	Trace   Trace           `json:"trace"`
 }
 
+// maxTime is the longest Limits.Time: a child that nobody ends does so itself after a
+// minute.
+const maxTime = 50 * time.Second
+
 // Limits bound one run. A zero field means its default.
 type Limits struct {
-	Time   time.Duration `json:"time"`   // 5 s of wall time, the start of the child included
+	Time   time.Duration `json:"time"`   // 5 s of wall time, the start of the child included; 50 s at most
 	Memory int64         `json:"memory"` // 64 MiB, in bytes, of the program's own values
 	Calls  int           `json:"calls"`  // 200, in all runs of a program together
 	Output int           `json:"output"` // 64 KiB, in bytes: of console.log, and of the result
 	Text   int           `json:"text"`   // 256 KiB, in bytes, of the program itself
-	Value  int           `json:"value"`  // 1 MiB, in bytes, of what one call or one answer carries
+	Value  int           `json:"value"`  // 1 MiB, in bytes, of what one call or one answer carries; all calls together 16 times that
 }
 
 func (l Limits) withDefaults() Limits {
 	orDefault(&l.Time, 5*time.Second)
+	l.Time = min(l.Time, maxTime)
 	orDefault(&l.Memory, 64<<20)
 	orDefault(&l.Calls, 200)
 	orDefault(&l.Output, 64<<10)
@@ -116,6 +121,13 @@ func (l Limits) withDefaults() Limits {
 	orDefault(&l.Value, 1<<20)
 	return l
 }
+
+// asked is how much all calls of a program may carry together, in bytes.
+func (l Limits) asked() int { return 16 * l.Value }
+
+// reply is the longest answer of a child, in bytes: all that a program can hand out,
+// every character escaped.
+func (l Limits) reply() int { return 8*(l.asked()+l.Output) + 1<<20 }
 
 func orDefault[T ~int | ~int64](limit *T, value T) {
 	if *limit <= 0 {

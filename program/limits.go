@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux || darwin
 
 package program
 
@@ -12,9 +12,12 @@ import (
 func kill(process *os.Process) error { return syscall.Kill(-process.Pid, syscall.SIGKILL) }
 
 // renounce gives up, for the rest of this process, what no program needs: opening
-// anything, writing a file, leaving a core, and more than a minute of a processor.
-// The pipes that are open stay so.
+// anything, writing a file, leaving a core, and more than a minute. The pipes that are
+// open stay so.
 func renounce() error {
+	// The Go runtime opens what its timers need with the first of them, which must be
+	// now: it dies when it cannot.
+	time.AfterFunc(time.Minute, func() { os.Exit(exitAlone) })
 	return setLimits(map[int]uint64{
 		syscall.RLIMIT_NOFILE: 0,
 		syscall.RLIMIT_FSIZE:  0,

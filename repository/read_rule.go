@@ -30,15 +30,28 @@ func (s *Store) Rule(ctx context.Context, id domain.RuleID) (domain.Rule, error)
 	return one(ctx, s, "Rule", ruleRow.domain, byID(id))
 }
 
-// Rules lists a Member's Rules and those of the organization that are not deleted.
+// Rules lists a Member's Rules and those of the organization that are not deleted,
+// newest first; those of one Bot when it is named. Each half is read from an index of
+// its own and cut to the page before they are put together.
 func (s *Store) Rules(ctx context.Context, org domain.OrganizationID, member domain.MemberID, bot domain.BotID, page domain.Page) ([]domain.Rule, error) {
-	return list(ctx, s, "list Rules", ruleRow.domain, func(db *gorm.DB) *gorm.DB {
-		db = db.Where("organization_id = ? AND deleted_at IS NULL AND (bot_id = '' OR member_id = ?)", org, member)
-		if bot != "" {
-			db = db.Where("bot_id = ?", bot)
-		}
-		return paged(db, page)
-	})
+	below, at := before(page)
+	limit := atLeastOne(page.Limit)
+	half := func(where string) string {
+		return "SELECT * FROM (SELECT * FROM rules WHERE deleted_at IS NULL AND " + where + below + " ORDER BY id DESC LIMIT ?) half"
+	}
+	own, args := half("bot_id <> '' AND member_id = ?"), []any{member}
+	if bot != "" {
+		own, args = half("bot_id = ? AND member_id = ?"), []any{bot, member}
+	}
+	args = append(append(args, at...), limit)
+	query := own
+	if bot == "" {
+		query += " UNION ALL " + half("bot_id = '' AND organization_id = ?")
+		args = append(append(append(args, org), at...), limit)
+	}
+	query += " ORDER BY id DESC LIMIT ?"
+	args = append(args, limit)
+	return list(ctx, s, "list Rules", ruleRow.domain, func(db *gorm.DB) *gorm.DB { return db.Raw(query, args...) })
 }
 
 // Grant gives one Grant, revoked or not.

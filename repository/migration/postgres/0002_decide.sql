@@ -34,8 +34,10 @@ CREATE INDEX grants_parent ON grants (parent_id)
     WHERE parent_id <> '';
 CREATE INDEX rules_bot ON rules (bot_id, member_id, id)
     WHERE deleted_at IS NULL;
+CREATE INDEX rules_member ON rules (member_id, id)
+    WHERE deleted_at IS NULL AND bot_id <> '';
 CREATE INDEX rules_organization ON rules (organization_id, id)
-    WHERE deleted_at IS NULL;
+    WHERE deleted_at IS NULL AND bot_id = '';
 
 CREATE TABLE previews (
     id              TEXT COLLATE "C" NOT NULL,

@@ -134,7 +134,7 @@ func (a *App) open(ctx context.Context) error {
 	a.registry = prometheus.NewRegistry()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.queue.Collector())
 	a.engine = engine.New(engine.Options{Store: a.store, Ringer: a.queue, Live: a.queue, Limiter: a.queue, Models: a.models,
-		Sealer: sealer, Logger: a.log, DefaultModel: cfg.Models.Default, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
+		Sealer: sealer, Logger: a.log, DefaultModel: cfg.Models.Default, JudgeModel: cfg.Models.Judge, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
 		AllowCommands: cfg.Apps.AllowCommands})
 	a.example = a.options.Example || role == "serve" && cfg.DatabaseURL.IsZero()
 	if role == "serve" || role == "worker" {
@@ -160,11 +160,13 @@ func (a *App) openWorker(sealer *apps.Sealer) error {
 	}
 	a.apps = apps.New(options)
 	w := worker.New(worker.Options{Engine: a.engine, Models: a.models, Apps: a.apps, Hosts: a.apps, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
-	// Two servers: slow models and Apps fill the first, and answers still get through
-	// on the second.
+	// Three servers: slow models and Apps fill the first, and answers still get through
+	// on the second; a slow judge fills the third alone.
 	a.workers = []*queue.Server{
-		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log}, w.Handle),
+		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log,
+			Only: []domain.Urgency{domain.UrgencyAnswer, domain.UrgencyTurn, domain.UrgencyReview, domain.UrgencyRest}}, w.Handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyAnswer}}, w.Handle),
+		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyJudge}}, w.Handle),
 	}
 	return nil
 }

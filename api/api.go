@@ -124,4 +124,6 @@ func (s *server) routes() {
 	s.memberRoutes()
 	s.tokenRoutes()
 	s.settingRoutes()
+	s.grantRoutes()
+	s.ruleRoutes()
 }

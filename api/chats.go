@@ -13,11 +13,13 @@ import (
 
 // Chat is a conversation with one Bot.
 type Chat struct {
-	ID        domain.ChatID        `json:"id" example:"chat_018f6b1c2d3e7a4b8c9d0e1f2a3b4c5d"`
-	Bot       domain.BotID         `json:"bot"`
-	Kind      string               `json:"kind" enum:"chat,task,review" doc:"chat: with a person; task: given-away work runs in it; review: a Bot decides a Request in it."`
-	Mode      *string              `json:"mode" doc:"plan, or null."`
-	Title     string               `json:"title"`
+	ID       domain.ChatID `json:"id" example:"chat_018f6b1c2d3e7a4b8c9d0e1f2a3b4c5d"`
+	Bot      domain.BotID  `json:"bot"`
+	Kind     string        `json:"kind" enum:"chat,task,review" doc:"chat: with a person; task: given-away work runs in it; review: a Bot decides a Request in it."`
+	Mode     *string       `json:"mode" doc:"plan, or null."`
+	Title    string        `json:"title"`
+	Archived bool          `json:"archived" doc:"Of a review Chat: its review is over."`
+	PlanTerms
 	Status    string               `json:"status" enum:"idle,running,waiting,paused"`
 	Parent    Nullable[ChatParent] `json:"parent" doc:"Where a task Chat comes from."`
 	Tainted   bool                 `json:"tainted" doc:"It took in content from outside the organization."`
@@ -35,6 +37,13 @@ type ChatParent struct {
 func wireChat(c domain.Chat) Chat {
 	out := Chat{ID: c.ID, Bot: c.Bot, Kind: string(c.Kind), Mode: orNull(c.Mode), Title: c.Title, Status: string(c.Status),
 		Tainted: c.Tainted, Turn: orNull(c.Turn), CreatedAt: ms(c.CreatedAt), UpdatedAt: ms(c.UpdatedAt)}
+	out.Archived = c.ArchivedAt != nil
+	if ms := c.Plan.TimeoutMs; ms > 0 {
+		out.PlanTimeoutMs = &ms
+	}
+	if on := c.Plan.OnExpire; on != "" {
+		out.PlanOnExpire = &on
+	}
 	if c.Parent != nil {
 		out.Parent.Value = &ChatParent{Chat: c.Parent.Chat, Delegation: c.Parent.Delegation}
 	}
@@ -45,6 +54,21 @@ func wireChat(c domain.Chat) Chat {
 type NewChat struct {
 	Bot   string `json:"bot,omitempty" doc:"Left out: your Main Bot."`
 	Title string `json:"title,omitempty" maxLength:"500"`
+	Mode  string `json:"mode,omitempty" enum:"plan" doc:"plan: only reads run until a plan was allowed."`
+	PlanTerms
+}
+
+// PlanTerms are what a person sets for the plans of a Chat.
+type PlanTerms struct {
+	PlanTimeoutMs *int64  `json:"planTimeoutMs,omitempty" minimum:"1000" maximum:"2592000000" doc:"How long a plan waits for an answer; left out: as long as any Request."`
+	PlanOnExpire  *string `json:"planOnExpire,omitempty" enum:"allow,deny" doc:"What happens to a plan that nobody answers; left out: deny. Time when no server ran does not count towards allow."`
+}
+
+// ChatChange is the body that changes a Chat.
+type ChatChange struct {
+	Title *string          `json:"title,omitempty" maxLength:"500"`
+	Mode  Optional[string] `json:"mode,omitempty" doc:"plan, or null to leave plan mode."`
+	PlanTerms
 }
 
 // Message is the body that gives a message to a Chat.
@@ -117,6 +141,9 @@ func (s *server) chatRoutes() {
 			c, err := s.Engine.Chat(ctx, p, id)
 			return &struct{ Body Chat }{wireChat(c)}, err
 		})
+	register(s, route{id: "changeChat", method: http.MethodPatch, path: "/v1/chats/{chat}", tag: "Chats", summary: "Change a Chat",
+		about: "A new plan time and end count for plans that are handed in from now on.",
+		role:  domain.RoleWrite, status: 200, errors: []int{404, 409}}, s.changeChat)
 	register(s, route{id: "deleteChat", method: http.MethodDelete, path: "/v1/chats/{chat}", tag: "Chats", summary: "Interrupt a Chat and delete it",
 		role: domain.RoleWrite, status: 204, errors: []int{404, 409}},
 		func(ctx context.Context, p domain.Principal, in *ChatPath) (*none, error) {
@@ -162,7 +189,41 @@ func (s *server) createChat(ctx context.Context, p domain.Principal, in *struct 
 	if len(body.Title) > domain.MaxTitle {
 		return nil, invalid("title", "must have at most "+strconv.Itoa(domain.MaxTitle)+" bytes")
 	}
-	c, err := s.Engine.CreateChat(keep(ctx, wireChat), p, engine.NewChat{Bot: domain.BotID(body.Bot), Title: body.Title})
+	c, err := s.Engine.CreateChat(keep(ctx, wireChat), p, engine.NewChat{Bot: domain.BotID(body.Bot), Title: body.Title, Mode: body.Mode, Plan: body.terms()})
+	return &struct{ Body Chat }{wireChat(c)}, err
+}
+
+func (t PlanTerms) terms() domain.PlanTerms {
+	var terms domain.PlanTerms
+	if t.PlanTimeoutMs != nil {
+		terms.TimeoutMs = *t.PlanTimeoutMs
+	}
+	if t.PlanOnExpire != nil {
+		terms.OnExpire = *t.PlanOnExpire
+	}
+	return terms
+}
+
+func (s *server) changeChat(ctx context.Context, p domain.Principal, in *struct {
+	ChatPath
+	Body ChatChange
+}) (*struct{ Body Chat }, error) {
+	id, err := in.id()
+	if err != nil {
+		return nil, err
+	}
+	fields := engine.ChatFields{Title: in.Body.Title, TimeoutMs: in.Body.PlanTimeoutMs, OnExpire: in.Body.PlanOnExpire}
+	if in.Body.Title != nil && len(*in.Body.Title) > domain.MaxTitle {
+		return nil, invalid("title", "must have at most "+strconv.Itoa(domain.MaxTitle)+" bytes")
+	}
+	if in.Body.Mode.Set {
+		mode := ""
+		if in.Body.Mode.Value != nil {
+			mode = *in.Body.Mode.Value
+		}
+		fields.Mode = &mode
+	}
+	c, err := s.Engine.ChangeChat(ctx, p, id, fields)
 	return &struct{ Body Chat }{wireChat(c)}, err
 }
 

@@ -65,6 +65,11 @@ func newHouse(t *testing.T, change ...func(*api.Options)) *house {
 	h.engine = engine.New(engine.Options{Store: store, Ringer: h.bell, Live: newLive(), Limiter: h.limiter, Models: models, Sealer: plainSealer{},
 		Clock: h.clock.now, DefaultModel: "playbook", CheckModel: models.Known, CheckURL: checkURL, AllowCommands: true})
 	h.bell.look = h.lookAt
+	h.bell.now = func(task domain.Task) {
+		if err := h.do(context.Background(), task); err != nil {
+			t.Error(err)
+		}
+	}
 	h.tool = func(domain.Call) (string, bool) { return "sent", false }
 	h.look = func(domain.Connection) (domain.AppLook, *domain.AppError) { return mailLook(), nil }
 	_, err = h.engine.FirstStart(t.Context(), firstSecret)
@@ -172,6 +177,34 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 			return h.engine.LoseCall(ctx, taking.Sending)
 		}
 		return h.engine.SettleCall(ctx, taking.Sending, failed, text)
+	case domain.TaskCallJudge:
+		j, err := h.engine.PrepareJudge(ctx, domain.CallID(task.Subject), task.Revision)
+		if err != nil || j == nil {
+			return err
+		}
+		reply, err := h.engine.Models.Call(ctx, j.Request)
+		if err != nil {
+			return err
+		}
+		return h.engine.CommitVerdict(ctx, j, domain.ReadVerdict(j.Rules, reply.Text))
+	case domain.TaskRulePreview:
+		p, err := h.engine.PreparePreview(ctx, domain.PreviewID(task.Subject), task.Revision)
+		if err != nil || p == nil {
+			return err
+		}
+		var verdicts []domain.RulesVerdict
+		for _, c := range p.Cases {
+			reply, err := h.engine.Models.Call(ctx, c.Request)
+			if err != nil {
+				return err
+			}
+			verdicts = append(verdicts, domain.ReadVerdict(c.Rules, reply.Text))
+		}
+		return h.engine.CommitPreview(ctx, p, verdicts)
+	case domain.TaskRequestReview:
+		return h.engine.AdvanceReview(ctx, domain.RequestID(task.Subject))
+	case domain.TaskBotClose:
+		return h.engine.CloseBot(ctx, domain.BotID(task.Subject))
 	case domain.TaskGrantSettle:
 		return h.engine.SettleGrant(ctx, domain.GrantID(task.Subject))
 	case domain.TaskTokenClose:
@@ -332,6 +365,7 @@ type bell struct {
 	mu     sync.Mutex
 	tasks  []domain.Task
 	look   func(domain.ConnectionID)
+	now    func(domain.Task) // for what a caller waits for
 	flying sync.WaitGroup
 }
 
@@ -341,6 +375,10 @@ func (b *bell) Ring(_ context.Context, tasks ...domain.Task) {
 	for _, t := range tasks {
 		if t.Kind == domain.TaskConnectionLook {
 			b.flying.Go(func() { b.look(domain.ConnectionID(t.Subject)) })
+			continue
+		}
+		if t.Kind == domain.TaskRulePreview {
+			b.flying.Go(func() { b.now(t) })
 			continue
 		}
 		b.tasks = append(b.tasks, t)

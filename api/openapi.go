@@ -29,6 +29,8 @@ func (s *server) document() huma.Config {
 			},
 			Tags: []*huma.Tag{
 				{Name: "Requests", Description: "Questions to a decider whether one attempt of a Bot may run."},
+				{Name: "Grants", Description: "Kept decisions, each for one Bot and one capability."},
+				{Name: "Rules", Description: "Kept decisions in plain language, read by a judge model."},
 				{Name: "Chats", Description: "Conversations with Bots, their Turns and their events."},
 				{Name: "Bots", Description: "Agents, with their role, instructions and memory."},
 				{Name: "Connections", Description: "The ways to Apps."},

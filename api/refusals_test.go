@@ -86,7 +86,7 @@ type belongings map[string]string
 
 // tags are those of an ID that names nothing, by the name of its path parameter.
 var tags = map[string]string{"bot": "BotNotFound", "chat": "ChatNotFound", "turn": "TurnNotFound", "request": "RequestNotFound",
-	"connection": "ConnectionNotFound", "tool": "ToolNotFound", "member": "MemberNotFound", "token": "TokenNotFound"}
+	"connection": "ConnectionNotFound", "tool": "ToolNotFound", "grant": "GrantNotFound", "rule": "RuleNotFound", "member": "MemberNotFound", "token": "TokenNotFound"}
 
 // bodies fit each operation with a body.
 var bodies = map[string]string{
@@ -95,7 +95,9 @@ var bodies = map[string]string{
 	"postMessage": `{"text":"x"}`, "interruptChat": `{}`, "answerRequest": `{"expected":0,"decision":"allow"}`,
 	"createConnection": `{"name":"x","transport":"http","url":"https://x.example"}`, "changeConnection": `{"name":"x"}`,
 	"refreshConnection": `{}`, "createTool": `{"name":"x","schema":{"type":"object"},"endpoint":"https://x.example"}`,
-	"changeTool": `{"description":"x"}`, "changeSettings": `{"requestTimeoutMs":5000}`,
+	"changeChat": `{"title":"x"}`, "createRule": `{"text":"Never x."}`, "changeRule": `{"enabled":false}`, "previewRule": `{"text":"Never x."}`,
+	"createGrant": `{"bot":"bot_00000000000000000000000000000001","capability":{"action":"bots.spawn","target":"*"},"decision":"deny","scope":"lifetime"}`,
+	"changeTool":  `{"description":"x"}`, "changeSettings": `{"requestTimeoutMs":5000}`,
 }
 
 // owned makes one of everything.
@@ -105,6 +107,8 @@ func (h *house) owned() belongings {
 	b["chat"], b["turn"], b["request"] = h.asking()
 	b["bot"] = text(h.ok(201, "POST", "/v1/bots", bodies["createBot"])["id"])
 	b["tool"] = text(h.ok(201, "POST", "/v1/tools", `{"name":"deploy","schema":{"type":"object"},"endpoint":"https://x.example"}`)["id"])
+	b["rule"] = text(h.ok(201, "POST", "/v1/rules", `{"text":"Never x.","bot":"`+b["bot"]+`"}`)["id"])
+	b["grant"] = text(h.ok(201, "POST", "/v1/grants", `{"bot":"`+b["bot"]+`","capability":{"action":"bots.spawn","target":"*"},"decision":"deny","scope":"lifetime"}`)["id"])
 	b["token"], _ = h.token(`["read"]`)
 	b["member"] = text(h.ok(201, "POST", "/v1/members", `{"name":"Else"}`)["id"])
 	return b

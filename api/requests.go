@@ -42,6 +42,8 @@ type Request struct {
 	Delegation    domain.DelegationID     `json:"delegation,omitempty"`
 	Arguments     json.RawMessage         `json:"arguments" doc:"The exact arguments of what is asked for."`
 	App           *SavedCall              `json:"app,omitempty" doc:"The saved call of an App tool."`
+	Plan          *string                 `json:"plan,omitempty" doc:"The plan that is handed in."`
+	Review        *domain.ChatID          `json:"review,omitempty" doc:"The Chat in which a Bot decides it, or decided it last."`
 	Unknown       *Unknown                `json:"unknown,omitempty" doc:"The call went out, and nobody knows whether it ran."`
 	Endorsements  []Endorsement           `json:"endorsements"`
 	Tags          []string                `json:"tags"`
@@ -98,6 +100,12 @@ func wireRequest(r domain.Request) Request {
 		Revision: r.Revision, CreatedAt: ms(r.CreatedAt), ExpiresAt: ms(r.ExpiresAt)}
 	if a := r.App; a != nil {
 		out.App = &SavedCall{Connection: a.Connection, Revision: a.Revision, Tool: a.Tool, Arguments: out.Arguments, SHA256: a.SHA256}
+	}
+	if r.Plan != "" {
+		out.Plan = &r.Plan
+	}
+	if r.Review != "" {
+		out.Review = &r.Review
 	}
 	if r.Unknown != nil {
 		out.Unknown = &Unknown{SentAt: r.Unknown.SentAtMs}

@@ -52,6 +52,14 @@ type Call struct {
 	Status    string              `json:"status" enum:"planned,checking,waiting,allowed,sending,succeeded,failed,denied,cancelled,unknown"`
 	Result    *string             `json:"result" doc:"What the model reads; null while it is open."`
 	DecidedBy Nullable[DecidedBy] `json:"decidedBy"`
+	Evidence  []Finding           `json:"evidence" doc:"What each step of the check found, in order."`
+}
+
+// Finding is what one step of the check found.
+type Finding struct {
+	Step  string `json:"step" enum:"policy,exemption,grant,rule,decider"`
+	Found string `json:"found"`
+	At    int64  `json:"at"`
 }
 
 // ItemCall is a tool call in the history. Its result is the text of the
@@ -95,7 +103,10 @@ func wireTurn(v engine.TurnView) Turn {
 		out.Answer = &t.Answer
 	}
 	for _, c := range v.Calls {
-		call := Call{ID: c.ID, Name: c.Name, Arguments: rawJSON(c.Arguments), Status: string(c.Status), DecidedBy: wireDecidedBy(c.Decided)}
+		call := Call{ID: c.ID, Name: c.Name, Arguments: rawJSON(c.Arguments), Status: string(c.Status), DecidedBy: wireDecidedBy(c.Decided), Evidence: []Finding{}}
+		for _, f := range c.Evidence {
+			call.Evidence = append(call.Evidence, Finding{Step: string(f.Step), Found: f.Found, At: f.AtMs})
+		}
 		if !c.Open() {
 			result := c.Result
 			call.Result = &result

@@ -26,6 +26,24 @@ func Person(id MemberID) Actor { return Actor{Tag: TagPerson, User: id} }
 // ByGrant is the actor of a kept decision.
 func ByGrant(id GrantID) Actor { return Actor{Tag: TagGrant, Grant: id} }
 
+// ByBot is the actor of a Bot that decides.
+func ByBot(id BotID) Actor { return Actor{Tag: TagBot, Bot: id} }
+
+// name is the ID that the actor's tag names, or the tag.
+func (a Actor) name() string {
+	switch a.Tag {
+	case TagPerson:
+		return string(a.User)
+	case TagBot:
+		return string(a.Bot)
+	case TagGrant:
+		return string(a.Grant)
+	case TagRule:
+		return string(a.Rule)
+	}
+	return a.Tag
+}
+
 // Step names the step of the check that decided.
 type Step string
 
@@ -51,8 +69,10 @@ type DecidedBy struct {
 	Grant   GrantID   `json:"grant,omitempty"`
 	Rule    RuleID    `json:"rule,omitempty"`
 	Quote   string    `json:"quote,omitempty"`
-	Pattern string    `json:"pattern,omitempty"` // of policy or of the setting that exempts
-	AtMs    int64     `json:"at"`                // milliseconds since the epoch
+	// RuleVersion is the state of the Rule that was quoted.
+	RuleVersion int64  `json:"ruleVersion,omitempty"`
+	Pattern     string `json:"pattern,omitempty"` // of policy or of the setting that exempts
+	AtMs        int64  `json:"at"`                // milliseconds since the epoch
 }
 
 // canAllow reports whether this is evidence that can stand behind a call that goes
@@ -65,7 +85,7 @@ func (d DecidedBy) canAllow(c Capability) bool {
 	case StepGrant:
 		return d.By.Tag == TagGrant
 	case StepRule:
-		return d.By.Tag == TagRule
+		return d.By.Tag == TagRule && d.Rule != "" && d.Rule == d.By.Rule && d.Quote != ""
 	case StepDecider:
 		return d.By.Tag == TagPerson || d.By.Tag == TagBot || d.By.Tag == TagGrant ||
 			d.By.Tag == TagExpiry && c.Action == ActionPlansRun

@@ -29,6 +29,7 @@ type Bot struct {
 	Model        string // "" means the server's default
 	Memory       string
 	ArchivedAt   *time.Time
+	ClosingDueAt *time.Time // set while the Turns of an archived Bot are being stopped
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Version      int64
@@ -71,4 +72,14 @@ func OwnerChain(bot Bot, mainBot BotID, known map[BotID]Bot) []BotID {
 		chain[i], chain[j] = chain[j], chain[i]
 	}
 	return chain
+}
+
+// Deciders lists the Bots of an owner chain that decide for its last one, nearest
+// first. The person stands above all of them.
+func Deciders(chain []BotID) []BotID {
+	var above []BotID
+	for i := len(chain) - 2; i >= 0; i-- {
+		above = append(above, chain[i])
+	}
+	return above
 }

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -13,7 +14,8 @@ const (
 	// saves it: the check of the same transaction moves it on.
 	CallPlanned CallStatus = "planned"
 	// CallChecking waits for the judge, rung by its commit and by the sweep at due_at;
-	// a judge that dies is asked again, and one that does not answer decides nothing.
+	// a judge that dies is asked again, twice at most, and one that does not answer
+	// decides nothing.
 	CallChecking CallStatus = "checking"
 	// CallWaiting waits for a Request, which has a due_at of its own. Nothing holds it.
 	CallWaiting CallStatus = "waiting"
@@ -53,18 +55,22 @@ const (
 	CallEventReturned = "Returned"
 	CallEventLost     = "Lost"
 	CallEventStopped  = "Stopped"
+	CallEventJudging  = "Judging"
+	CallEventCarried  = "Carried"
 )
 
 // CallTransitions is the law of a tool call.
 var CallTransitions = []Transition{
 	{string(CallPlanned), CallEventChecked, []string{string(CallChecking), string(CallWaiting), string(CallAllowed), string(CallDenied)}},
 	{string(CallPlanned), CallEventRan, []string{string(CallSucceeded), string(CallFailed)}},
-	{string(CallChecking), CallEventChecked, []string{string(CallWaiting), string(CallAllowed), string(CallDenied)}},
+	{string(CallChecking), CallEventJudging, []string{string(CallChecking)}},
+	{string(CallChecking), CallEventChecked, []string{string(CallChecking), string(CallWaiting), string(CallAllowed), string(CallDenied)}},
 	{string(CallChecking), CallEventStopped, []string{string(CallCancelled)}},
 	{string(CallWaiting), CallEventAnswered, []string{string(CallAllowed), string(CallDenied)}},
 	{string(CallWaiting), CallEventStopped, []string{string(CallCancelled)}},
 	{string(CallAllowed), CallEventRefused, []string{string(CallDenied), string(CallFailed)}},
 	{string(CallAllowed), CallEventTaken, []string{string(CallSending)}},
+	{string(CallAllowed), CallEventCarried, []string{string(CallSucceeded), string(CallFailed)}},
 	{string(CallAllowed), CallEventStopped, []string{string(CallCancelled)}},
 	{string(CallSending), CallEventReturned, []string{string(CallSucceeded), string(CallFailed)}},
 	{string(CallSending), CallEventLost, []string{string(CallAllowed), string(CallUnknown), string(CallFailed)}},
@@ -85,6 +91,11 @@ const (
 	CallPrompt CallKind = "prompt"
 	// CallBuiltin is a tool of OpenBot itself; it runs inside a commit.
 	CallBuiltin CallKind = "builtin"
+	// CallOwn is a tool of OpenBot itself that needs a decision; once allowed it is
+	// carried out in a commit of its own.
+	CallOwn CallKind = "own"
+	// CallDecide is a Bot's decision in its review Chat.
+	CallDecide CallKind = "decide"
 )
 
 // Leases and tries of a call that is out.
@@ -98,6 +109,9 @@ const (
 	LeaseRenewal = 2 * time.Second
 	// MaxSends is how often a call that is safe to repeat goes out.
 	MaxSends = 5
+	// MaxJudgings is how often the judge is asked about one call. After that the check
+	// goes on without it.
+	MaxJudgings = 2
 )
 
 // Call is one tool call that a model asked for: the saved call, its decision and
@@ -124,6 +138,8 @@ type Call struct {
 	Waited       bool   // a person or Bot was asked about it
 	Status       CallStatus
 	Decided      *DecidedBy
+	Evidence     []Finding // what each step of its check found, in order
+	Judgings     int       // how often the judge was asked about it
 	Request      RequestID // the Request that it waits for, or waited for last
 	Result       string    // what the model reads
 	Sends        int       // how often it went out
@@ -203,6 +219,20 @@ type CallStopped struct {
 	Result string
 }
 
+// Judging is a worker that is about to ask the judge. It is saved before the judge
+// is asked, so that one that kills its workers is not asked for ever.
+type Judging struct{ At time.Time }
+
+// Carried is a tool of OpenBot that did its work in the same commit, or a decision
+// that was taken, after the call had been allowed.
+type Carried struct {
+	At     time.Time
+	Failed bool
+	Result string
+}
+
+func (Judging) callEvent() string      { return CallEventJudging }
+func (Carried) callEvent() string      { return CallEventCarried }
 func (Checked) callEvent() string      { return CallEventChecked }
 func (Ran) callEvent() string          { return CallEventRan }
 func (CallAnswered) callEvent() string { return CallEventAnswered }
@@ -237,6 +267,9 @@ func DecideCall(c Call, ev CallEvent) (Call, error) {
 		}
 		next.close(status, ev.Result, ev.At)
 	case Taken:
+		if c.OwnWork() {
+			return c, Errorf(CodeInternal, "CallConflict", "A call of kind %s never goes out.", c.Kind)
+		}
 		if ev.Lease == "" {
 			return c, Errorf(CodeInternal, "CallConflict", "A call cannot be taken without a lease.")
 		}
@@ -257,6 +290,17 @@ func DecideCall(c Call, ev CallEvent) (Call, error) {
 		next.lose(ev)
 	case CallStopped:
 		next.close(CallCancelled, ev.Result, ev.At)
+	case Judging:
+		if c.Judgings >= MaxJudgings {
+			return c, Errorf(CodePrecondition, "CallConflict", "The judge was asked often enough.")
+		}
+		next.Judgings++
+		next.DueAt, next.UpdatedAt = ptr(ev.At.Add(LeaseTime)), ev.At
+	case Carried:
+		if !c.OwnWork() {
+			return c, Errorf(CodeInternal, "CallConflict", "A call of kind %s goes out; it is not carried out here.", c.Kind)
+		}
+		next.close(statusOf(!ev.Failed), ev.Result, ev.At)
 	default:
 		return c, Errorf(CodeInternal, "CallConflict", "An event that no call knows.")
 	}
@@ -271,6 +315,7 @@ func DecideCall(c Call, ev CallEvent) (Call, error) {
 
 func (c *Call) check(ev Checked) {
 	c.Decided = ptr(ev.Verdict.Decided)
+	c.Evidence = append(slices.Clone(c.Evidence), ev.Verdict.Evidence...)
 	c.UpdatedAt = ev.At
 	switch ev.Verdict.Outcome {
 	case OutcomeAllow:
@@ -278,7 +323,8 @@ func (c *Call) check(ev Checked) {
 	case OutcomeDeny:
 		c.close(CallDenied, ev.Result, ev.At)
 	case OutcomeJudge:
-		c.Decided = nil
+		// What was found so far is found again when the judge has answered.
+		c.Decided, c.Evidence = nil, c.Evidence[:len(c.Evidence)-len(ev.Verdict.Evidence)]
 		c.Status, c.DueAt = CallChecking, ptr(ev.At.Add(RunnableGrace))
 	default:
 		c.Decided = nil
@@ -328,6 +374,9 @@ func (c *Call) close(status CallStatus, result string, now time.Time) {
 func (c Call) waitsForPerson() bool {
 	return c.Open() && (c.Status == CallWaiting || c.Status == CallUnknown)
 }
+
+// OwnWork reports whether the call is carried out in a commit and never goes out.
+func (c Call) OwnWork() bool { return c.Kind == CallOwn || c.Kind == CallDecide }
 
 // Open reports whether the call has no result yet.
 func (c Call) Open() bool { return c.EndedAt == nil }

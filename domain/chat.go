@@ -38,19 +38,44 @@ type Chat struct {
 	Bot          BotID
 	Kind         ChatKind
 	Mode         string // "" or "plan"
+	Plan         PlanTerms
 	Title        string
 	Status       ChatStatus
 	Parent       *ChatParent
+	Request      RequestID // of a review Chat: what is decided in it
 	Tainted      bool
-	Turn         TurnID // the Turn under way, or ""
-	LastTurn     TurnID // the newest Turn, or ""
-	LastItem     int64  // sequence of the newest item
-	LastEvent    int64  // sequence of the newest event
-	LastInput    int64  // sequence of the newest input that went to the inbox
+	Turn         TurnID     // the Turn under way, or ""
+	LastTurn     TurnID     // the newest Turn, or ""
+	LastItem     int64      // sequence of the newest item
+	LastEvent    int64      // sequence of the newest event
+	LastInput    int64      // sequence of the newest input that went to the inbox
+	ArchivedAt   *time.Time // of a review Chat: when its review was over
 	DeletedAt    *time.Time
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Version      int64
+}
+
+// ModePlan is the mode of a Chat in which only reads and the plan itself run.
+const ModePlan = "plan"
+
+// PlanTerms are what a person set for the plans of a Chat. The Bot cannot choose
+// them.
+type PlanTerms struct {
+	TimeoutMs int64  `json:"timeoutMs,omitempty"` // 0: that of every Request
+	OnExpire  string `json:"onExpire,omitempty"`  // allow or deny; "" is deny
+}
+
+// Faults lists what does not fit, or nil.
+func (p PlanTerms) Faults() []Fault {
+	var faults []Fault
+	if p.TimeoutMs != 0 && (p.TimeoutMs < minRequestTimeoutMs || p.TimeoutMs > maxRequestTimeoutMs) {
+		faults = append(faults, Fault{Path: "planTimeoutMs", Message: "must be from 1000 (1 s) to 2592000000 (30 days)"})
+	}
+	if p.OnExpire != "" && p.OnExpire != DecisionAllow && p.OnExpire != DecisionDeny {
+		faults = append(faults, Fault{Path: "planOnExpire", Message: "must be allow or deny"})
+	}
+	return faults
 }
 
 // ChatParent is where a task Chat comes from.

@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Outcome is what the check of one attempt came to.
 type Outcome string
@@ -23,6 +26,14 @@ type Verdict struct {
 	Decided  DecidedBy // for allow and deny
 	Reason   string    // for deny: why, in words
 	Approver Actor     // for ask: the first decider
+	Evidence []Finding // what each step found, in order
+}
+
+// Finding is what one step of a check found.
+type Finding struct {
+	Step  Step   `json:"step"`
+	Found string `json:"found"`
+	AtMs  int64  `json:"at"` // milliseconds since the epoch
 }
 
 // Attempt is what a Bot tries, with everything that was loaded to check it. The
@@ -35,78 +46,186 @@ type Attempt struct {
 	Capability Capability // the zero value for what needs no capability
 	Rights     []Rights
 	Visible    bool   // the Member can see the target
+	Planning   bool   // the Chat is in plan mode: nothing runs but reads and the plan
 	Exempt     string // why no decision is needed, e.g. the pattern of appReadRules; "" if one is
 	Revision   int64  // of the Connection, for apps.call
 	Grants     []Grant
-	RulesFound bool // Rules apply that the judge has not read yet
+	Rules      []Rule        // that may apply
+	Judged     *RulesVerdict // what the judge read in them; nil before it was asked
+	Deciders   []BotID       // the Bots above, nearest first; the person stands above all of them
 }
 
 // Check runs the steps in order; the first that decides wins: policy, no
 // decision needed, Grants, Rules, the decider above. Policy and deny Grants only
 // deny. Whatever is missing leads to a question, never to an allow.
 func Check(a Attempt) Verdict {
-	if v, denied := checkPolicy(a); denied {
+	c := &checking{Attempt: a}
+	if v, denied := c.policy(); denied {
 		return v
 	}
 	if a.Exempt != "" {
-		return Verdict{Outcome: OutcomeAllow, Decided: DecidedBy{
-			Step: StepExemption, By: Actor{Tag: TagExemption}, Pattern: a.Exempt, AtMs: a.At.UnixMilli()}}
+		c.find(StepExemption, "no decision is needed: "+a.Exempt)
+		return c.decide(OutcomeAllow, DecidedBy{Step: StepExemption, By: Actor{Tag: TagExemption}, Pattern: a.Exempt}, "")
 	}
+	c.find(StepExemption, "a decision is needed")
 	for _, g := range a.Grants {
 		if g.Decision == DecisionAllow && g.Covers(a) {
-			return Verdict{Outcome: OutcomeAllow, Decided: DecidedBy{
-				Step: StepGrant, By: ByGrant(g.ID), Grant: g.ID, AtMs: a.At.UnixMilli()}}
+			c.find(StepGrant, fmt.Sprintf("%s allows it", g.ID))
+			return c.decide(OutcomeAllow, DecidedBy{Step: StepGrant, By: ByGrant(g.ID), Grant: g.ID}, "")
 		}
 	}
-	if a.RulesFound {
-		return Verdict{Outcome: OutcomeJudge}
+	c.find(StepGrant, "no Grant speaks of it")
+	if v, decided := c.rules(); decided {
+		return v
 	}
-	return Verdict{Outcome: OutcomeAsk, Approver: Person(a.Member)}
+	approver := Person(a.Member)
+	for _, bot := range a.Deciders {
+		if bot != a.Bot && bot != "" {
+			approver = Actor{Tag: TagBot, Bot: bot}
+			break
+		}
+	}
+	c.find(StepDecider, "asked "+approver.name())
+	return Verdict{Outcome: OutcomeAsk, Approver: approver, Evidence: c.found}
 }
 
 // Recheck is the last look before a call goes out: policy and deny Grants again,
-// and that the Grant that allowed it still stands. What was taken away meanwhile
-// denies it.
-func Recheck(a Attempt, allowedBy *DecidedBy) Verdict {
-	if v, denied := checkPolicy(a); denied {
+// and that the Grant or Rule that allowed it still stands. What was taken away
+// meanwhile denies it. For an allow that a Bot gave, strength is what let that Bot,
+// as it stands now.
+func Recheck(a Attempt, allowedBy *DecidedBy, strength Strength) Verdict {
+	c := &checking{Attempt: a}
+	if v, denied := c.policy(); denied {
 		return v
 	}
 	if allowedBy == nil || !allowedBy.canAllow(a.Capability) {
-		return Verdict{Outcome: OutcomeDeny, Reason: "no decision was kept for this call",
-			Decided: DecidedBy{Step: StepPolicy, By: Actor{Tag: TagPolicy}, AtMs: a.At.UnixMilli()}}
+		return c.decide(OutcomeDeny, DecidedBy{Step: StepPolicy, By: Actor{Tag: TagPolicy}}, "no decision was kept for this call")
 	}
-	if allowedBy.Step == StepGrant || allowedBy.By.Tag == TagGrant {
+	by := *allowedBy
+	if by.Step == StepGrant || by.By.Tag == TagGrant {
 		stands := false
 		for _, g := range a.Grants {
-			stands = stands || g.ID == allowedBy.By.Grant && g.Decision == DecisionAllow && g.Covers(a)
+			stands = stands || g.ID == by.By.Grant && g.Decision == DecisionAllow && g.Covers(a)
 		}
 		if !stands {
-			return Verdict{Outcome: OutcomeDeny, Reason: "the Grant that allowed it was revoked",
-				Decided: DecidedBy{Step: StepGrant, By: allowedBy.By, Grant: allowedBy.By.Grant, AtMs: a.At.UnixMilli()}}
+			return c.decide(OutcomeDeny, DecidedBy{Step: StepGrant, By: by.By, Grant: by.By.Grant}, "the Grant that allowed it was revoked")
 		}
 	}
-	return Verdict{Outcome: OutcomeAllow, Decided: *allowedBy}
+	if by.By.Tag == TagBot && by.Grant != "" && !strength.grantStands(by.Grant, a.Capability) {
+		return c.decide(OutcomeDeny, DecidedBy{Step: StepGrant, By: by.By, Grant: by.Grant}, "the Grant that let the Bot allow it was revoked")
+	}
+	if (by.Step == StepRule || by.Rule != "") && !strength.ruleStands(by) {
+		return c.decide(OutcomeDeny, DecidedBy{Step: StepRule, By: by.By, Rule: by.Rule}, "the Rule that allowed it was changed or taken away")
+	}
+	return Verdict{Outcome: OutcomeAllow, Decided: by, Evidence: c.found}
 }
 
-func checkPolicy(a Attempt) (Verdict, bool) {
-	deny := func(step Step, by Actor, pattern, reason string) (Verdict, bool) {
-		return Verdict{Outcome: OutcomeDeny, Reason: reason,
-			Decided: DecidedBy{Step: step, By: by, Grant: by.Grant, Pattern: pattern, AtMs: a.At.UnixMilli()}}, true
+// Strength is what an earlier decision rests on, as it stands now; nil for what is
+// not there.
+type Strength struct {
+	Grant *Grant
+	Rule  *Rule
+}
+
+func (s Strength) grantStands(id GrantID, c Capability) bool {
+	g := s.Grant
+	return g != nil && g.ID == id && g.RevokedAt == nil && g.Decision == DecisionAllow && g.Capability == c
+}
+
+// ruleStands reports whether the Rule is still the very one that was quoted.
+func (s Strength) ruleStands(by DecidedBy) bool {
+	r := s.Rule
+	return by.Rule != "" && r != nil && r.ID == by.Rule && r.Enabled && r.DeletedAt == nil &&
+		r.Version == by.RuleVersion && r.takes(DecisionAllow) && r.Holds(by.Quote)
+}
+
+// checking is one run of the check with what it found so far.
+type checking struct {
+	Attempt
+	found []Finding
+}
+
+func (c *checking) find(step Step, found string) {
+	c.found = append(c.found, Finding{Step: step, Found: found, AtMs: c.At.UnixMilli()})
+}
+
+func (c *checking) decide(outcome Outcome, by DecidedBy, reason string) Verdict {
+	by.AtMs = c.At.UnixMilli()
+	return Verdict{Outcome: outcome, Decided: by, Reason: reason, Evidence: c.found}
+}
+
+func (c *checking) policy() (Verdict, bool) {
+	why, ok := Stands(c.Rights)
+	if ok && c.Capability != (Capability{}) {
+		why, ok = Policy(c.Rights, c.Capability)
 	}
-	why, ok := Stands(a.Rights)
-	if ok && a.Capability != (Capability{}) {
-		why, ok = Policy(a.Rights, a.Capability)
-	}
-	if ok && !a.Visible {
+	if ok && !c.Visible {
 		why, ok = "the member cannot see the target", false
 	}
-	if !ok {
-		return deny(StepPolicy, Actor{Tag: TagPolicy}, why, why)
+	if ok && c.Planning && c.Exempt == "" && c.Capability.Action != ActionPlansRun {
+		why, ok = PlanModeOnly, false
 	}
-	for _, g := range a.Grants {
-		if g.Decision == DecisionDeny && g.Covers(a) {
-			return deny(StepGrant, ByGrant(g.ID), "", "a kept decision denies it")
+	if !ok {
+		c.find(StepPolicy, why)
+		return c.decide(OutcomeDeny, DecidedBy{Step: StepPolicy, By: Actor{Tag: TagPolicy}, Pattern: why}, why), true
+	}
+	c.find(StepPolicy, "covered by "+covering(why))
+	for _, g := range c.Grants {
+		if g.Decision == DecisionDeny && g.Covers(c.Attempt) {
+			c.find(StepGrant, fmt.Sprintf("%s denies it", g.ID))
+			return c.decide(OutcomeDeny, DecidedBy{Step: StepGrant, By: ByGrant(g.ID), Grant: g.ID}, "a kept decision denies it"), true
 		}
 	}
 	return Verdict{}, false
+}
+
+func covering(pattern string) string {
+	if pattern == "" {
+		return "the rights of the work"
+	}
+	return "the pattern " + pattern
+}
+
+// rules is the step of the judge. A verdict counts for the Rules as they stand now:
+// one that names a Rule that is gone or was changed decides nothing, and a Rule that
+// the judge has not read is read first.
+func (c *checking) rules() (Verdict, bool) {
+	var speaking []Rule
+	for _, r := range c.Rules {
+		if r.Applies(c.Bot, c.Member) {
+			speaking = append(speaking, r)
+		}
+	}
+	if len(speaking) == 0 {
+		c.find(StepRule, "no Rule applies")
+		return Verdict{}, false
+	}
+	if c.Judged == nil {
+		return Verdict{Outcome: OutcomeJudge, Evidence: c.found}, true
+	}
+	for _, r := range speaking {
+		if !c.Judged.hasRead(r) {
+			return Verdict{Outcome: OutcomeJudge, Evidence: c.found}, true
+		}
+	}
+	c.find(StepRule, c.Judged.Why)
+	for _, r := range speaking {
+		if r.ID != c.Judged.Rule || !r.takes(c.Judged.Decision) || !r.Holds(c.Judged.Quote) {
+			continue
+		}
+		by := DecidedBy{Step: StepRule, By: Actor{Tag: TagRule, Rule: r.ID}, Rule: r.ID, RuleVersion: r.Version, Quote: c.Judged.Quote}
+		if c.Judged.Decision == DecisionDeny {
+			return c.decide(OutcomeDeny, by, ""), true
+		}
+		return c.decide(OutcomeAllow, by, ""), true
+	}
+	return Verdict{}, false
+}
+
+// Ask skips the Rules: the judge was asked as often as it may be and gave nothing
+// that counts.
+func Ask(a Attempt, why string) Verdict {
+	judged := NoVerdict(a.Rules, why)
+	a.Judged = &judged
+	return Check(a)
 }

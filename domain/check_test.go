@@ -20,6 +20,10 @@ func denyGrant() domain.Grant {
 	return g
 }
 
+func mailRule() domain.Rule {
+	return domain.Rule{ID: "rul_1", Text: "Allow send_email to colleagues.", Effect: domain.EffectEither, Enabled: true, Version: 1}
+}
+
 func fullRights() domain.Rights {
 	return domain.Rights{Member: domain.Member{ID: "mem_1", Permissions: domain.Permissions{"write", "*"}},
 		Token: domain.Token{ID: "tok_1", Member: "mem_1", Scopes: domain.Permissions{"write", "*"}}}
@@ -172,11 +176,11 @@ func lawCases() []lawCase {
 		{"a target out of sight", "a Connection of another Member does not exist for this one",
 			func(a *domain.Attempt) { a.Visible, a.Grants = false, []domain.Grant{allowGrant()} }, deny, domain.StepPolicy, ""},
 		{"Rules that nobody has read", "the judge reads before anybody is asked",
-			func(a *domain.Attempt) { a.RulesFound = true }, domain.OutcomeJudge, "", ""},
+			func(a *domain.Attempt) { a.Rules = []domain.Rule{mailRule()} }, domain.OutcomeJudge, "", ""},
 		{"Rules beside an allow Grant", "the Grant stands before the Rules",
-			func(a *domain.Attempt) { a.RulesFound, a.Grants = true, []domain.Grant{allowGrant()} }, allow, domain.StepGrant, "grt_allow"},
+			func(a *domain.Attempt) { a.Rules, a.Grants = []domain.Rule{mailRule()}, []domain.Grant{allowGrant()} }, allow, domain.StepGrant, "grt_allow"},
 		{"Rules beside a deny Grant", "and a deny before everything",
-			func(a *domain.Attempt) { a.RulesFound, a.Grants = true, []domain.Grant{denyGrant()} }, deny, domain.StepGrant, "grt_deny"},
+			func(a *domain.Attempt) { a.Rules, a.Grants = []domain.Rule{mailRule()}, []domain.Grant{denyGrant()} }, deny, domain.StepGrant, "grt_deny"},
 		{"a host tool's Grant at any revision", "only App Grants are bound to a revision",
 			func(a *domain.Attempt) {
 				a.Capability = domain.Capability{Action: domain.ActionToolsCall, Target: "deploy"}
@@ -247,7 +251,7 @@ func TestRecheckDeniesWhatTheCheckDenies(t *testing.T) {
 	for _, c := range lawCases() {
 		a := attempt()
 		c.change(&a)
-		v := domain.Recheck(a, &person)
+		v := domain.Recheck(a, &person, domain.Strength{})
 		if c.outcome == domain.OutcomeDeny {
 			denied++
 			if v.Outcome != domain.OutcomeDeny || v.Decided.Step != c.step {
@@ -288,7 +292,7 @@ func TestRecheckOfWhatAllowedTheCall(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := attempt()
 			a.Grants = c.grants
-			if v := domain.Recheck(a, c.by); v.Outcome != c.want {
+			if v := domain.Recheck(a, c.by, domain.Strength{}); v.Outcome != c.want {
 				t.Fatalf("the last look came to %q, want %q: %s", v.Outcome, c.want, c.because)
 			}
 		})

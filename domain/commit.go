@@ -3,7 +3,7 @@ package domain
 import "time"
 
 // Row is an aggregate that a commit writes: *Organization, *Member, *Token, *Bot,
-// *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection or *HostTool.
+// *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool or *Preview.
 //
 // A row with Version 0 is inserted with version 1. Any other is updated where its
 // id and version still stand, and its version goes up by one; when that touches no
@@ -21,6 +21,7 @@ func (r *Request) rowID() string      { return string(r.ID) }
 func (r *Grant) rowID() string        { return string(r.ID) }
 func (r *Rule) rowID() string         { return string(r.ID) }
 func (r *Connection) rowID() string   { return string(r.ID) }
+func (r *Preview) rowID() string      { return string(r.ID) }
 func (r *HostTool) rowID() string     { return string(r.ID) }
 
 // RowID gives the ID of a row, by which rows of one commit are ordered.

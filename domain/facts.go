@@ -17,6 +17,7 @@ type StepFacts struct {
 	Connections  []Connection  // that the Member can see, by ID: the older keeps its tools' names
 	HostTools    []HostTool    // of the organization
 	Grants       []Grant       // of the Bot in work for the Member, not revoked
+	Rules        []Rule        // of the Bot in work for the Member and of the organization, in force
 }
 
 // CallFacts is everything that a move of one call needs, loaded together.
@@ -31,6 +32,20 @@ type CallFacts struct {
 	Connection   *Connection
 	HostTool     *HostTool
 	Siblings     []CallStanding // every call of the same step, this one included
+	// Strength is what an allow rests on: the Grant that let the Bot that gave it, and
+	// the Rule that was quoted.
+	Strength Strength
+	// Judging is loaded for a call in checking alone.
+	Judging *JudgeFacts
+}
+
+// JudgeFacts is what the check of a call needs beside CallFacts when it goes on after
+// the judge.
+type JudgeFacts struct {
+	Bot     Bot
+	MainBot BotID
+	Owners  map[BotID]Bot
+	Rules   []Rule // as in StepFacts
 }
 
 // CallStanding is how one call stands, without its payload.
@@ -61,6 +76,15 @@ type RequestFilter struct {
 	Bot      BotID
 	Chat     ChatID
 	Action   string
+	Member   MemberID // of work for this Member, whoever decides it
+	Decided  bool     // allowed or denied
+}
+
+// GrantFilter narrows a list of Grants. Empty fields do not narrow.
+type GrantFilter struct {
+	Member  MemberID
+	Bot     BotID
+	Revoked bool // revoked ones alone; else those in force
 }
 
 // DueRow is an open row whose time has come: somebody must look at it.

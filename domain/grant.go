@@ -36,6 +36,7 @@ type Grant struct {
 	Revision     int64  // for apps.call: the one Connection revision that it holds for
 	Source       string
 	Request      RequestID  // the Request that it comes from, or ""
+	Parent       GrantID    // the Grant on whose strength a Bot gave it, or ""
 	SettleDueAt  *time.Time // set until equal pending Requests were settled
 	CreatedAt    time.Time
 	RevokedAt    *time.Time
@@ -70,6 +71,7 @@ type Rule struct {
 	Effect       string // allow, deny or either
 	Enabled      bool
 	Source       string
+	Keeper       BotID // the Bot that keeps it; "" for one of a person
 	Request      RequestID
 	CreatedAt    time.Time
 	DeletedAt    *time.Time

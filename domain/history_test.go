@@ -403,7 +403,7 @@ func (h *history) act() {
 		}
 	case "refuse":
 		c := h.calls[i]
-		if v := domain.Recheck(h.attempt(), c.Decided); c.Status == domain.CallAllowed && v.Outcome != domain.OutcomeAllow {
+		if v := domain.Recheck(h.attempt(), c.Decided, domain.Strength{}); c.Status == domain.CallAllowed && v.Outcome != domain.OutcomeAllow {
 			h.move(i, domain.Refused{At: h.now, Denied: true, Decided: &v.Decided, Result: "no"})
 			h.reached["refused at the last look"]++
 		}
@@ -430,7 +430,7 @@ func (h *history) revoke() {
 		if c.Status != domain.CallAllowed {
 			continue
 		}
-		v := domain.Recheck(h.attempt(), c.Decided)
+		v := domain.Recheck(h.attempt(), c.Decided, domain.Strength{})
 		if c.Decided.By.Grant == id && v.Outcome == domain.OutcomeAllow {
 			h.t.Fatal("a call may still go out on a revoked Grant")
 		}

@@ -31,6 +31,8 @@ type (
 	DelegationID string
 	// InputID names one row of an inbox.
 	InputID string
+	// PreviewID names one trial of a Rule.
+	PreviewID string
 	// HostToolID names a tool of the host.
 	HostToolID string
 )
@@ -51,6 +53,7 @@ const (
 	PrefixDelegation   = "dlg_"
 	PrefixInput        = "ntc_"
 	PrefixHostTool     = "hook_"
+	PrefixPreview      = "prv_"
 )
 
 // ValidID reports whether id is the prefix followed by 32 lower-case hex digits.

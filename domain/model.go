@@ -48,6 +48,7 @@ type Script struct {
 	StepsDone    int           // committed model steps of this Turn that asked for calls
 	Outcomes     []ToolOutcome // what each call of this Turn gave, in order
 	Instructions string        // of the Bot, for review Chats
+	Judge        *JudgeCase    // for the judge
 }
 
 // ToolOutcome is one settled call of the Turn, as the model saw it.

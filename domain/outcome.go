@@ -79,3 +79,51 @@ func TextBadArguments(why string) string {
 
 // TextAppFailed is for a call that the App, or the way to it, failed.
 func TextAppFailed(why string) string { return "Failed: " + why }
+
+// PlanModeOnly says why a call is denied in a Chat that is in plan mode.
+const PlanModeOnly = "the Chat is in plan mode: only reads and openbot_plan run until the plan is allowed"
+
+// TextPlanAllowed is for a plan that may be carried out.
+func TextPlanAllowed() string {
+	return "Allowed: the Chat has left plan mode. Carry your plan out now; each call is still checked by itself."
+}
+
+// TextNoPlanMode is for a plan that nobody asked for.
+func TextNoPlanMode() string {
+	return "Failed: this Chat is not in plan mode, so no plan is needed. It was not executed. Go on without one."
+}
+
+// TextSpawned, TextCreated and TextPromoted are for a Bot that was made.
+func TextSpawned(id BotID, name string) string {
+	return fmt.Sprintf("Done: %s (%q) is now a helper in this Chat. It belongs to you.", id, name)
+}
+
+// TextCreated is for a lasting Bot that was made.
+func TextCreated(id BotID, name string) string {
+	return fmt.Sprintf("Done: %s (%q) is now a lasting Bot. It belongs to you.", id, name)
+}
+
+// TextPromoted is for a helper that became a lasting Bot.
+func TextPromoted(id BotID, name string) string {
+	return fmt.Sprintf("Done: %s (%q) is now a lasting Bot. It belongs to you.", id, name)
+}
+
+// TextOwnFailed is for a call of OpenBot's own tools that was allowed and cannot be
+// carried out any more.
+func TextOwnFailed(why string) string { return "Failed: " + why + "." + notExecuted }
+
+// TextDecisionTaken is what a Bot reads about its decision in a review.
+func TextDecisionTaken(decision string, final bool) string {
+	switch {
+	case decision == DecisionDeny:
+		return "Your deny was taken. It is final."
+	case final:
+		return "Your allow was taken. It is final: you may do the same yourself."
+	}
+	return "Your support was noted. You may not do this yourself, so the Request goes on to the decider above you."
+}
+
+// TextDecisionLate is for a decision about a Request that moved on.
+func TextDecisionLate(why string) string {
+	return "Failed: your decision was not taken: " + why + notExecuted
+}

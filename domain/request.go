@@ -10,9 +10,10 @@ import (
 type RequestStatus string
 
 const (
-	// RequestPending waits for its approver. A person moves it by an answer; nobody by
-	// expiresAt denies it (timer, and the sweep at due_at, also after a stop of all
-	// servers). No process holds it.
+	// RequestPending waits for its approver. A person moves it by an answer, a Bot by a
+	// decision in its review Chat; a review that gives none by its time sends it up (the
+	// sweep at review_due_at), and nobody by expiresAt ends it (timer, and the sweep,
+	// also after a stop of all servers). No process holds it.
 	RequestPending RequestStatus = "pending"
 	// RequestAllowed lets its call run. End state.
 	RequestAllowed RequestStatus = "allowed"
@@ -33,14 +34,20 @@ const (
 	RequestEventSettled   = "Settled"
 	RequestEventElapsed   = "Elapsed"
 	RequestEventCancelled = "Cancelled"
+	RequestEventReviewing = "Reviewing"
+	RequestEventPassed    = "Passed"
+	RequestEventReviewed  = "Reviewed"
 )
 
 // RequestTransitions is the law of a Request.
 var RequestTransitions = []Transition{
 	{string(RequestPending), RequestEventAnswered, []string{string(RequestAllowed), string(RequestDenied)}},
 	{string(RequestPending), RequestEventSettled, []string{string(RequestAllowed), string(RequestDenied)}},
-	{string(RequestPending), RequestEventElapsed, []string{string(RequestDenied)}},
+	{string(RequestPending), RequestEventElapsed, []string{string(RequestAllowed), string(RequestDenied)}},
 	{string(RequestPending), RequestEventCancelled, []string{string(RequestCancelled)}},
+	{string(RequestPending), RequestEventReviewing, []string{string(RequestPending)}},
+	{string(RequestPending), RequestEventPassed, []string{string(RequestPending)}},
+	{string(RequestPending), RequestEventReviewed, []string{string(RequestPending), string(RequestAllowed), string(RequestDenied)}},
 }
 
 // Request is a question to a decider whether one attempt may run.
@@ -59,10 +66,14 @@ type Request struct {
 	Delegation    DelegationID
 	Arguments     json.RawMessage
 	App           *SavedCall
+	Plan          string // of plans.run: the plan itself
+	OnExpire      string // of plans.run: allow or deny; "" is deny
 	Unknown       *Unknown
 	Endorsements  []Endorsement
 	Tags          []string
 	ReviewVerdict *ReviewVerdict
+	Review        ChatID     // where a Bot decides it now, or ""
+	ReviewDueAt   *time.Time // while a Bot must decide it: when somebody must look
 	Status        RequestStatus
 	Decision      *Decision
 	Revision      int64 // moves with approver, endorsements and status, at nothing else
@@ -127,6 +138,7 @@ type Answered struct {
 	Rule     *string
 	GrantID  GrantID
 	RuleID   RuleID
+	Endorsed []GrantID // IDs for the Grants of the Bots that endorsed it, in their order
 }
 
 // Settled is a Grant that now decides the same question.
@@ -141,6 +153,9 @@ type Elapsed struct{ At time.Time }
 // RequestCancelledEvent closes a Request with the work that made it.
 type RequestCancelledEvent struct{ At time.Time }
 
+func (Reviewing) requestEvent() string             { return RequestEventReviewing }
+func (Passed) requestEvent() string                { return RequestEventPassed }
+func (Reviewed) requestEvent() string              { return RequestEventReviewed }
 func (Answered) requestEvent() string              { return RequestEventAnswered }
 func (Settled) requestEvent() string               { return RequestEventSettled }
 func (Elapsed) requestEvent() string               { return RequestEventElapsed }
@@ -180,7 +195,15 @@ func DecideRequest(r Request, ev RequestEvent) (Request, []Effect, error) {
 		}
 		d := Decision{Decision: ev.Decision, Scope: ev.Scope, Reason: ev.Reason, Rule: ev.Rule,
 			By: Person(ev.Member), AtMs: ev.At.UnixMilli()}
-		return r.closed(ev.At, d), r.kept(ev), nil
+		return r.closed(ev.At, d), r.kept(ev.At, d, kept{grant: ev.GrantID, rule: ev.RuleID, endorsed: ev.Endorsed}), nil
+	case Reviewing:
+		next, err := r.reviewing(ev)
+		return next, nil, err
+	case Passed:
+		next, err := r.passed(ev)
+		return next, nil, err
+	case Reviewed:
+		return r.reviewed(ev)
 	case Settled:
 		if r.Unknown != nil || !ev.Grant.Covers(r.attempt()) {
 			return r, nil, requestConflict("This Grant does not decide this Request.")
@@ -195,10 +218,14 @@ func DecideRequest(r Request, ev RequestEvent) (Request, []Effect, error) {
 			return r, nil, Errorf(CodePrecondition, "RequestConflict", "The time of this Request is not up yet.")
 		}
 		d := Decision{Decision: DecisionDeny, Scope: ScopeOnce, By: Actor{Tag: TagExpiry}, AtMs: ev.At.UnixMilli()}
+		if r.AllowsOnExpiry() {
+			d.Decision = DecisionAllow
+		}
 		return r.closed(ev.At, d), nil, nil
 	case RequestCancelledEvent:
 		next := r
 		next.Status, next.UpdatedAt = RequestCancelled, ev.At
+		next.ReviewDueAt = nil
 		next.Revision++
 		return next, nil, nil
 	default:
@@ -249,22 +276,40 @@ func (r Request) closed(at time.Time, d Decision) Request {
 		r.Status = RequestAllowed
 	}
 	r.Decision, r.UpdatedAt = &d, at
+	r.ReviewDueAt = nil
 	r.Revision++
 	return r
 }
 
-// kept gives the Grant and the Rule that an answer leaves behind.
-func (r Request) kept(ev Answered) []Effect {
+// AllowsOnExpiry reports whether the Request is a plan that a person let run when
+// nobody answers.
+func (r Request) AllowsOnExpiry() bool {
+	return r.Capability.Action == ActionPlansRun && r.OnExpire == DecisionAllow && r.Unknown == nil
+}
+
+// kept holds the IDs of what a decision leaves behind, and on whose strength.
+type kept struct {
+	grant    GrantID
+	rule     RuleID
+	endorsed []GrantID
+	parent   GrantID // the Grant that let the Bot that decides
+	keeper   BotID   // the Bot that decides
+}
+
+// kept gives the Grants and the Rule that a final decision leaves behind. A Bot that
+// endorsed gets a Grant of the scope that it chose, never wider than the decision; a
+// Chat Grant of its own needs a Chat from which it gave the work.
+func (r Request) kept(at time.Time, d Decision, k kept) []Effect {
 	var effects []Effect
-	decision := ev.Decision
+	decision := d.Decision
 	if decision == DecisionAsk {
 		decision = DecisionDeny
 	}
-	if ev.Scope != ScopeOnce {
-		g := Grant{ID: ev.GrantID, Organization: r.Organization, Member: r.Member, Bot: r.Bot, Capability: r.Capability,
-			Decision: decision, Scope: ev.Scope, Source: SourceRequest, Request: r.ID, CreatedAt: ev.At,
-			SettleDueAt: ptr(ev.At.Add(RunnableGrace))}
-		if ev.Scope == ScopeChat {
+	keep := func(id GrantID, bot BotID, source string, scope string) {
+		g := Grant{ID: id, Organization: r.Organization, Member: r.Member, Bot: bot, Capability: r.Capability,
+			Decision: decision, Scope: scope, Source: source, Request: r.ID, Parent: k.parent, CreatedAt: at,
+			SettleDueAt: ptr(at.Add(RunnableGrace))}
+		if scope == ScopeChat {
 			g.Chat = r.Chat
 		}
 		if r.App != nil {
@@ -272,11 +317,35 @@ func (r Request) kept(ev Answered) []Effect {
 		}
 		effects = append(effects, KeepGrant{g})
 	}
-	if ev.Rule != nil {
-		effects = append(effects, KeepRule{Rule{ID: ev.RuleID, Organization: r.Organization, Member: r.Member, Bot: r.Bot,
-			Text: *ev.Rule, Effect: decision, Enabled: true, Source: SourceRequest, Request: r.ID, CreatedAt: ev.At}})
+	if d.Scope != ScopeOnce {
+		keep(k.grant, r.Bot, SourceRequest, d.Scope)
+	}
+	for i, e := range r.Endorsements {
+		if decision == DecisionAllow && narrower(e.Scope, d.Scope) == ScopeLifetime && i < len(k.endorsed) && e.Bot != r.Bot {
+			keep(k.endorsed[i], e.Bot, SourceEndorsement, ScopeLifetime)
+		}
+	}
+	if d.Rule != nil {
+		rule := Rule{ID: k.rule, Organization: r.Organization, Member: r.Member, Bot: r.Bot, Text: *d.Rule, Effect: decision,
+			Enabled: true, Source: SourceRequest, Keeper: k.keeper, Request: r.ID, CreatedAt: at}
+		if k.keeper != "" {
+			rule.Effect = DecisionDeny
+		}
+		effects = append(effects, KeepRule{rule})
 	}
 	return effects
+}
+
+// narrower gives the narrower of two scopes. A scope that there is not is once.
+func narrower(a, b string) string {
+	width := map[string]int{ScopeChat: 1, ScopeLifetime: 2}
+	if width[a] > width[b] {
+		a = b
+	}
+	if width[a] == 0 {
+		return ScopeOnce
+	}
+	return a
 }
 
 func (r Request) sameAnswer(a Answered) bool {

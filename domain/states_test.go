@@ -135,7 +135,8 @@ func TestEveryTurnStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 			domain.TurnModelFailed:  {decide(domain.ModelFailed{At: later, Temporary: true}), decide(domain.ModelFailed{At: later, Message: "no"})},
 			domain.TurnCallsMoved: {decide(domain.CallsMoved{At: later}), decide(domain.CallsMoved{At: later, Open: 2, Runnable: 1}),
 				decide(domain.CallsMoved{At: later, Open: 1})},
-			domain.TurnStopped: {decide(domain.Stopped{At: later})},
+			domain.TurnStopped:   {decide(domain.Stopped{At: later})},
+			domain.TurnConcluded: {decide(domain.Concluded{At: later, Answer: "done"})},
 		},
 	}.run(t)
 }
@@ -172,6 +173,10 @@ func TestEveryCallStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 				again.Repeatable = true
 				spent.Repeatable, spent.Sends = true, domain.MaxSends
 				return []domain.Call{c, again, spent}
+			case domain.CallAllowed, domain.CallChecking:
+				own, judged := c, c
+				own.Kind, judged.Judgings = domain.CallOwn, domain.MaxJudgings
+				return []domain.Call{c, own, judged}
 			}
 			return []domain.Call{c}
 		},
@@ -188,6 +193,8 @@ func TestEveryCallStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 			domain.CallEventLost: {decide(domain.Lost{At: later, Request: "req_2"}), decide(domain.Lost{At: lapsed, Request: "req_2"}),
 				decide(domain.Lost{At: later, Lease: "mine", Request: "req_2"}), decide(domain.Lost{At: later, Lease: "theirs", Request: "req_2"})},
 			domain.CallEventStopped: {decide(domain.CallStopped{At: later})},
+			domain.CallEventJudging: {decide(domain.Judging{At: later})},
+			domain.CallEventCarried: {decide(domain.Carried{At: later}), decide(domain.Carried{At: later, Failed: true})},
 		},
 	}.run(t)
 }
@@ -205,6 +212,9 @@ func TestEveryRequestStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 	settled := func(decision string, at time.Time) func(domain.Request) (domain.Request, int, error) {
 		return decide(domain.Settled{At: at, Grant: domain.Grant{ID: "grt_2", Member: "mem_1", Bot: "bot_1", Capability: mail, Decision: decision, Scope: domain.ScopeLifetime, Revision: 3}})
 	}
+	reviewed := func(decision string, holds domain.Verdict) func(domain.Request) (domain.Request, int, error) {
+		return decide(domain.Reviewed{At: noon, Chat: "chat_9", Bot: "bot_0", Decision: decision, Scope: domain.ScopeOnce, Holds: holds, Next: domain.Person("mem_1")})
+	}
 	machine[domain.Request]{
 		table:    domain.RequestTransitions,
 		statuses: words(domain.RequestStatuses()),
@@ -221,7 +231,11 @@ func TestEveryRequestStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 			case domain.RequestCancelled:
 				r.Revision = 2
 			}
-			return []domain.Request{r}
+			plan, review, open := r, r, r
+			plan.Capability.Action, plan.OnExpire = domain.ActionPlansRun, domain.DecisionAllow
+			open.Approver = domain.ByBot("bot_0")
+			review.Approver, review.Review = domain.ByBot("bot_0"), "chat_9"
+			return []domain.Request{r, plan, open, review}
 		},
 		status: func(r domain.Request) string { return string(r.Status) },
 		end:    func(r domain.Request) bool { return r.Status != domain.RequestPending },
@@ -232,6 +246,13 @@ func TestEveryRequestStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 				settled(domain.DecisionAllow, noon.Add(time.Hour))},
 			domain.RequestEventElapsed:   {decide(domain.Elapsed{At: noon}), decide(domain.Elapsed{At: noon.Add(time.Hour)})},
 			domain.RequestEventCancelled: {decide(domain.RequestCancelledEvent{At: noon})},
+			domain.RequestEventReviewing: {decide(domain.Reviewing{At: noon, Chat: "chat_9", Until: noon.Add(time.Minute)}),
+				decide(domain.Reviewing{At: noon.Add(time.Hour), Chat: "chat_9"}), decide(domain.Reviewing{At: noon})},
+			domain.RequestEventPassed: {decide(domain.Passed{At: noon, Bot: "bot_0", Next: domain.Person("mem_1")}),
+				decide(domain.Passed{At: noon, Bot: "bot_0", Next: domain.Person("mem_2")}), decide(domain.Passed{At: noon, Bot: "bot_0"}),
+				decide(domain.Passed{At: noon, Bot: "bot_0", Next: domain.ByBot("bot_1")}), decide(domain.Passed{At: noon, Bot: "bot_9", Next: domain.Person("mem_1")})},
+			domain.RequestEventReviewed: {reviewed(domain.DecisionDeny, domain.Verdict{}), reviewed(domain.DecisionAllow, domain.Verdict{}),
+				reviewed(domain.DecisionAllow, domain.Verdict{Outcome: domain.OutcomeAllow}), reviewed("", domain.Verdict{Outcome: domain.OutcomeAllow})},
 		},
 	}.run(t)
 }

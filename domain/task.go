@@ -19,6 +19,15 @@ const (
 	TaskGrantSettle TaskKind = "grant.settle"
 	// TaskConnectionLook looks at an App: its tools, resources and health.
 	TaskConnectionLook TaskKind = "connection.look"
+	// TaskCallJudge lets the judge read the Rules about one call.
+	TaskCallJudge TaskKind = "call.judge"
+	// TaskRequestReview opens the review of a Request, or sends on what it did not
+	// decide.
+	TaskRequestReview TaskKind = "request.review"
+	// TaskBotClose stops the Turns of an archived Bot.
+	TaskBotClose TaskKind = "bot.close"
+	// TaskRulePreview lets the judge read one Rule about earlier Requests.
+	TaskRulePreview TaskKind = "rule.preview"
 	// TaskTokenClose closes the Requests of a revoked token or a disabled Member.
 	TaskTokenClose TaskKind = "token.close"
 )
@@ -26,7 +35,8 @@ const (
 // TaskKinds lists every kind, for the worker's table of handlers.
 func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
-		TaskGrantSettle, TaskConnectionLook, TaskTokenClose}
+		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,
+		TaskRequestReview, TaskRulePreview}
 }
 
 // Urgency orders tasks. Answers and resumed Turns come before new Turns, those
@@ -40,6 +50,9 @@ const (
 	UrgencyTurn Urgency = "turns"
 	// UrgencyReview is judging, reviewing and looking at Apps.
 	UrgencyReview Urgency = "reviews"
+	// UrgencyJudge is reading Rules. It has workers of its own, so that a slow judge
+	// holds up nothing else.
+	UrgencyJudge Urgency = "judging"
 	// UrgencyRest is clean-up and delivery.
 	UrgencyRest Urgency = "rest"
 )

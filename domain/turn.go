@@ -36,6 +36,7 @@ const (
 	TurnModelFailed   = "ModelFailed"
 	TurnCallsMoved    = "CallsMoved"
 	TurnStopped       = "Stopped"
+	TurnConcluded     = "Concluded"
 )
 
 // TurnTransitions is the law of a Turn.
@@ -53,6 +54,7 @@ func turnTransitions() []Transition {
 			Transition{from, TurnStopped, []string{interrupted}})
 	}
 	return append(table,
+		Transition{running, TurnConcluded, []string{completed}},
 		Transition{running, TurnCallsMoved, []string{running, waiting}},
 		Transition{waiting, TurnCallsMoved, []string{running, waiting}},
 		Transition{waiting, TurnStopped, []string{interrupted}})
@@ -177,6 +179,12 @@ type CallsMoved struct {
 // Stopped is an interrupt or a cancel.
 type Stopped struct{ At time.Time }
 
+// Concluded is the decision of a review: nothing is left to do in its Turn.
+type Concluded struct {
+	At     time.Time
+	Answer string
+}
+
 // TurnEvent is one of the events above.
 type TurnEvent interface{ turnEvent() string }
 
@@ -185,6 +193,7 @@ func (StepWithText) turnEvent() string  { return TurnStepWithText }
 func (ModelFailed) turnEvent() string   { return TurnModelFailed }
 func (CallsMoved) turnEvent() string    { return TurnCallsMoved }
 func (Stopped) turnEvent() string       { return TurnStopped }
+func (Concluded) turnEvent() string     { return TurnConcluded }
 
 // DecideTurn moves a Turn. It refuses with precondition what the table does not
 // list, and a step while calls of the last one are open.
@@ -234,6 +243,9 @@ func DecideTurn(t Turn, ev TurnEvent) (Turn, error) {
 		next.follow(ev.Open, ev.Runnable, ev.At)
 	case Stopped:
 		next.end(TurnInterrupted)
+	case Concluded:
+		next.Answer = ev.Answer
+		next.end(TurnCompleted)
 	default:
 		return t, Errorf(CodeInternal, "TurnConflict", "An event that no Turn knows.")
 	}
@@ -282,6 +294,8 @@ func at(ev TurnEvent) time.Time {
 	case CallsMoved:
 		return ev.At
 	case Stopped:
+		return ev.At
+	case Concluded:
 		return ev.At
 	}
 	return time.Time{}

@@ -21,8 +21,10 @@ func playbook(ctx context.Context, request domain.ModelRequest) (domain.ModelRep
 	switch request.Purpose {
 	case domain.PurposeReview:
 		reply = reviewByScript(request.Script)
-	case domain.PurposeJudge, domain.PurposeReviewer:
-		return domain.ModelReply{}, final("the playbook does not judge")
+	case domain.PurposeJudge:
+		reply = judgeByScript(request.Script)
+	case domain.PurposeReviewer:
+		return domain.ModelReply{}, final("the playbook does not review yet")
 	default:
 		var err error
 		if reply, err = turnByScript(ctx, request.Script); err != nil {

@@ -262,8 +262,8 @@ func TestPlaybookReview(t *testing.T) {
 	}
 }
 
-func TestPlaybookDoesNotJudgeYet(t *testing.T) {
-	for _, purpose := range []domain.Purpose{domain.PurposeJudge, domain.PurposeReviewer} {
+func TestPlaybookDoesNotReviewYet(t *testing.T) {
+	for _, purpose := range []domain.Purpose{domain.PurposeReviewer} {
 		_, err := model.New(model.Options{}).Call(t.Context(), domain.ModelRequest{
 			Model: "playbook", Purpose: purpose, Script: domain.Script{Inputs: []string{"/say allow"}},
 		})

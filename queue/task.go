@@ -17,11 +17,12 @@ var weights = map[domain.Urgency]int{
 	domain.UrgencyAnswer: 6,
 	domain.UrgencyTurn:   3,
 	domain.UrgencyReview: 2,
+	domain.UrgencyJudge:  2,
 	domain.UrgencyRest:   1,
 }
 
 // urgencies lists every queue, the most urgent first.
-var urgencies = []domain.Urgency{domain.UrgencyAnswer, domain.UrgencyTurn, domain.UrgencyReview, domain.UrgencyRest}
+var urgencies = []domain.Urgency{domain.UrgencyAnswer, domain.UrgencyTurn, domain.UrgencyReview, domain.UrgencyJudge, domain.UrgencyRest}
 
 const (
 	// tries is how often asynq itself runs a failed task again. It is small since

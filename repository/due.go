@@ -31,6 +31,14 @@ var dues = map[domain.TaskKind]due{
 		WHERE settle_due_at <= ? ORDER BY settle_due_at LIMIT ?`},
 	domain.TaskConnectionLook: {times: 1, urgency: domain.UrgencyReview, query: `SELECT id, version, look_due_at AS due_at FROM connections
 		WHERE look_due_at <= ? ORDER BY look_due_at LIMIT ?`},
+	domain.TaskBotClose: {times: 1, urgency: domain.UrgencyRest, query: `SELECT id, version, closing_due_at AS due_at FROM bots
+		WHERE closing_due_at <= ? ORDER BY closing_due_at LIMIT ?`},
+	domain.TaskCallJudge: {times: 1, urgency: domain.UrgencyJudge, query: `SELECT id, version, due_at FROM calls
+		WHERE status = 'checking' AND due_at <= ? ORDER BY due_at LIMIT ?`},
+	domain.TaskRequestReview: {times: 1, urgency: domain.UrgencyReview, query: `SELECT id, version, review_due_at AS due_at FROM requests
+		WHERE review_due_at <= ? ORDER BY review_due_at LIMIT ?`},
+	domain.TaskRulePreview: {times: 1, urgency: domain.UrgencyJudge, query: `SELECT id, version, due_at FROM previews
+		WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
 	domain.TaskTokenClose: {times: 2, urgency: domain.UrgencyRest, query: `SELECT id, version, closing_due_at AS due_at FROM tokens
 		WHERE closing_due_at <= ? UNION ALL SELECT id, version, closing_due_at AS due_at FROM members
 		WHERE closing_due_at <= ? ORDER BY due_at LIMIT ?`},
@@ -78,6 +86,14 @@ func (s *Store) RenewLease(ctx context.Context, call domain.CallID, lease string
 		AND EXISTS (SELECT 1 FROM turns WHERE turns.id = calls.turn_id AND turns.status IN ('Queued', 'Running', 'Waiting'))`,
 		micros(until), micros(until), call, clean(lease))
 	return done.RowsAffected == 1, s.wrap(ctx, "renew a lease", done.Error)
+}
+
+// PushCall moves the due_at of a call that the judge is being asked about. It reports
+// false when its version has moved: the verdict is not wanted. It does not move the
+// version.
+func (s *Store) PushCall(ctx context.Context, call domain.CallID, version int64, due time.Time) (bool, error) {
+	done := s.write(ctx).Exec("UPDATE calls SET due_at = ? WHERE id = ? AND version = ? AND status = 'checking'", micros(due), call, version)
+	return done.RowsAffected == 1, s.wrap(ctx, "push a call", done.Error)
 }
 
 // PushTurn moves the due_at of a Turn whose model step is under way and shows it as

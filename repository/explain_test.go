@@ -12,7 +12,7 @@ import (
 
 // largeTables are those that grow with use; a statement that reads one of them from
 // end to end is a fault.
-var largeTables = []string{"turns", "calls", "requests", "events", "items", "inputs", "chats", "grants", "kept_answers", "tokens", "members",
+var largeTables = []string{"rules", "previews", "turns", "calls", "requests", "events", "items", "inputs", "chats", "grants", "kept_answers", "tokens", "members",
 	"bots", "connections"}
 
 // rows of each large table, spread over many Members, Chats and Turns.
@@ -49,6 +49,10 @@ var plenty = []string{
 		1, 0, 9000000000000000 + i, 0, 1 FROM g`,
 	`INSERT INTO grants (id, organization_id, member_id, bot_id, action, target, decision, scope, chat_id, revision, source, request_id, created_at, version) ` +
 		plentyRows + `SELECT 'grt_' || i, 'org_1', 'mem_' || (i % 500), 'bot_' || (i % 500), '', '', '', '', '', 1, '', '', 0, 1 FROM g`,
+	`INSERT INTO rules (id, organization_id, member_id, bot_id, text, effect, enabled, source, request_id, created_at, version) ` + plentyRows +
+		`SELECT 'rul_' || i, 'org_' || (i % 500), 'mem_' || (i % 500), CASE WHEN i % 2 = 0 THEN 'bot_' || (i % 500) ELSE '' END, 'Never.', 'deny', i > 0, '', '', 0, 1 FROM g`,
+	`INSERT INTO previews (id, organization_id, member_id, bot_id, text, effect, number, results, tries, created_at, version) ` + plentyRows +
+		`SELECT 'prv_' || i, 'org_1', 'mem_1', '', 'Never.', 'deny', 1, '', 0, 9000000000000000 + i, 1 FROM g`,
 	`INSERT INTO items (chat_id, sequence, turn_id, step, kind, author, text, call_id, created_at) ` + plentyRows +
 		`SELECT 'chat_' || (i % 500), i, '', 0, '', '', 'some text of a message', '', 0 FROM g`,
 	`INSERT INTO inputs (id, chat_id, sequence, kind, author, text, authority, created_at) ` + plentyRows +
@@ -151,6 +155,22 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.PendingLike(ctx, domain.Grant{Bot: "bot_1", Member: "mem_1", Chat: "chat_1"}, "req_1", 20))
 	use(s.PendingOfMember(ctx, "mem_1", "req_1", 20))
 	use(s.Grant(ctx, "grt_1"))
+	use(s.Grants(ctx, "org_1", domain.GrantFilter{Member: "mem_1"}, page))
+	use(s.Grants(ctx, "org_1", domain.GrantFilter{Member: "mem_1", Bot: "bot_1", Revoked: true}, page))
+	use(s.GrantsBelow(ctx, "grt_1"))
+	use(s.GrantsOf(ctx, "bot_1", "mem_1", domain.Capability{Action: "apps.call", Target: "con_1/send"}))
+	use(s.Rule(ctx, "rul_1"))
+	use(s.Rules(ctx, "org_1", "mem_1", "", page))
+	use(s.Rules(ctx, "org_1", "mem_1", "bot_1", page))
+	use(s.RulesFor(ctx, "org_1", "bot_1", "mem_1"))
+	use(s.Requests(ctx, "org_1", domain.RequestFilter{Member: "mem_1", Decided: true}, page))
+	use(s.Requests(ctx, "org_1", domain.RequestFilter{Member: "mem_1", Bot: "bot_1", Decided: true}, page))
+	use(s.Preview(ctx, "prv_1"))
+	use(s.ForgetPreviews(ctx, now, 20))
+	use(s.OpenTurns(ctx, "bot_1", 20))
+	use(s.PushCall(ctx, "call_1", 1, now))
+	must(t, s.Beat(ctx, now.Add(-time.Hour), time.Minute))
+	must(t, s.Beat(ctx, now, time.Minute))
 	use(s.Connection(ctx, "con_1"))
 	use(s.Connections(ctx, "org_1", "mem_1", page))
 	use(s.StepFacts(ctx, "turn_1"))
@@ -190,7 +210,7 @@ func TestFactsTakeFewStatements(t *testing.T) {
 			most int
 			load func() error
 		}{
-			{"StepFacts", 9, func() error { _, err := store.StepFacts(t.Context(), "turn_1"); return err }},
+			{"StepFacts", 10, func() error { _, err := store.StepFacts(t.Context(), "turn_1"); return err }},
 			{"CallFacts", 4, func() error { _, err := store.CallFacts(t.Context(), "call_1"); return err }},
 			{"TurnFacts", 3, func() error { _, err := store.TurnFacts(t.Context(), "turn_1"); return err }},
 		} {

@@ -6,8 +6,6 @@ import (
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
-
-	"openbot/domain"
 )
 
 // Watch shows a test every statement that the store sends, values filled in.
@@ -26,15 +24,6 @@ func (w watcher) LogMode(logger.LogLevel) logger.Interface { return w }
 func (w watcher) Trace(_ context.Context, _ time.Time, sql func() (string, int64), _ error) {
 	query, _ := sql()
 	w.saw(query)
-}
-
-// Rule reads a Rule, which the port only writes so far.
-func (s *Store) Rule(ctx context.Context, id domain.RuleID) (domain.Rule, error) {
-	return one(ctx, s, "Rule", func(r ruleRow) domain.Rule {
-		return domain.Rule{ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID, Text: r.Text,
-			Effect: r.Effect, Enabled: r.Enabled, Source: r.Source, Request: r.RequestID, CreatedAt: moment(r.Created),
-			DeletedAt: momentOrNil(r.Deleted), Version: r.Version}
-	}, byID(id))
 }
 
 // Plans gives the lines of the plan of a statement.

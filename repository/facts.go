@@ -42,7 +42,7 @@ const ownersQuery = `WITH RECURSIVE above (id) AS (
 const visibleQuery = `SELECT * FROM connections WHERE member_id = ? AND organization_id = ? AND NOT shared AND deleted_at IS NULL
 	UNION ALL SELECT * FROM connections WHERE organization_id = ? AND shared AND deleted_at IS NULL ORDER BY id`
 
-// StepFacts gives everything that one model step needs, in nine statements on one
+// StepFacts gives everything that one model step needs, in ten statements on one
 // connection.
 func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFacts, error) {
 	var f domain.StepFacts
@@ -86,9 +86,12 @@ func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFac
 		}); err != nil {
 			return err
 		}
-		f.Grants, err = listOn(ctx, s, db, "read the Grants", grantRow.domain, func(db *gorm.DB) *gorm.DB {
+		if f.Grants, err = listOn(ctx, s, db, "read the Grants", grantRow.domain, func(db *gorm.DB) *gorm.DB {
 			return db.Where("bot_id = ? AND member_id = ? AND revoked_at IS NULL", f.Bot.ID, f.Turn.Member).Order("id")
-		})
+		}); err != nil {
+			return err
+		}
+		f.Rules, err = s.rulesOf(ctx, db, f.Turn.Organization, f.Bot.ID, f.Turn.Member)
 		return err
 	})
 	if err != nil {
@@ -118,7 +121,8 @@ var callQuery = sync.OnceValue(func() string {
 })
 
 // CallFacts gives everything that a move of one call needs, in four statements on
-// one connection. A Connection is given even when it was deleted meanwhile; a host
+// one connection, and a few more for a call that rests on a Rule or on a Bot's Grant,
+// or that the judge has not seen. A Connection is given even when it was deleted meanwhile; a host
 // tool is found by its name and only while it is not deleted.
 func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFacts, error) {
 	var f domain.CallFacts
@@ -150,13 +154,66 @@ func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFac
 		}); err != nil {
 			return err
 		}
-		f.Siblings, err = s.siblings(ctx, db, f.Call)
+		if f.Siblings, err = s.siblings(ctx, db, f.Call); err != nil {
+			return err
+		}
+		if f.Strength, err = s.strength(ctx, db, f.Call.Decided); err != nil || f.Call.Status != domain.CallChecking {
+			return err
+		}
+		f.Judging, err = s.judgeFacts(ctx, db, f.Turn)
 		return err
 	})
 	if err != nil {
 		return domain.CallFacts{}, err
 	}
 	return f, nil
+}
+
+// strength gives what an allow rests on, as it stands now.
+func (s *Store) strength(ctx context.Context, db *gorm.DB, d *domain.DecidedBy) (domain.Strength, error) {
+	var found domain.Strength
+	if d == nil {
+		return found, nil
+	}
+	if d.By.Tag == domain.TagBot && d.Grant != "" {
+		grants, err := listOn(ctx, s, db, "read a Grant", grantRow.domain, byID(d.Grant))
+		if err != nil {
+			return found, err
+		}
+		if len(grants) == 1 {
+			found.Grant = &grants[0]
+		}
+	}
+	if d.Rule != "" {
+		rules, err := listOn(ctx, s, db, "read a Rule", ruleRow.domain, byID(d.Rule))
+		if err != nil {
+			return found, err
+		}
+		if len(rules) == 1 {
+			found.Rule = &rules[0]
+		}
+	}
+	return found, nil
+}
+
+// judgeFacts gives what a check that goes on after the judge needs, in three
+// statements.
+func (s *Store) judgeFacts(ctx context.Context, db *gorm.DB, turn domain.Turn) (*domain.JudgeFacts, error) {
+	var row struct {
+		Bot       botRow `gorm:"embedded;embeddedPrefix:b_"`
+		MainBotID domain.BotID
+	}
+	query := "SELECT " + columns[botRow]("b", "b_") + ", m.main_bot_id FROM bots b LEFT JOIN members m ON m.id = ? WHERE b.id = ?"
+	if err := s.scan(ctx, db, "Bot", &row, query, turn.Member, turn.Bot); err != nil {
+		return nil, err
+	}
+	f := &domain.JudgeFacts{Bot: row.Bot.domain(), MainBot: row.MainBotID}
+	var err error
+	if f.Owners, err = s.owners(ctx, db, f.Bot.ID, f.MainBot); err != nil {
+		return nil, err
+	}
+	f.Rules, err = s.rulesOf(ctx, db, turn.Organization, turn.Bot, turn.Member)
+	return f, err
 }
 
 // TurnFacts gives everything that stopping a Turn needs, in three statements on one

@@ -14,10 +14,10 @@ func (s *Store) Chat(ctx context.Context, id domain.ChatID) (domain.Chat, error)
 	return one(ctx, s, "Chat", chatRow.domain, byID(id))
 }
 
-// Chats lists a Member's Chats that are not deleted.
+// Chats lists a Member's Chats that are neither deleted nor archived.
 func (s *Store) Chats(ctx context.Context, member domain.MemberID, page domain.Page) ([]domain.Chat, error) {
 	return list(ctx, s, "list Chats", chatRow.domain, func(db *gorm.DB) *gorm.DB {
-		return paged(db.Where("member_id = ? AND deleted_at IS NULL", member), page)
+		return paged(db.Where("member_id = ? AND deleted_at IS NULL AND archived_at IS NULL", member), page)
 	})
 }
 
@@ -83,4 +83,12 @@ func (s *Store) Inbox(ctx context.Context, chat domain.ChatID) ([]domain.Input, 
 	return list(ctx, s, "read an inbox", inputRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Where("chat_id = ?", chat).Order("sequence")
 	})
+}
+
+// OpenTurns gives the Chats in which a Bot has a Turn under way.
+func (s *Store) OpenTurns(ctx context.Context, bot domain.BotID, limit int) ([]domain.ChatID, error) {
+	var ids []domain.ChatID
+	err := s.read(ctx).Model(&turnRow{}).Where("bot_id = ? AND status IN ('Queued', 'Running', 'Waiting')", bot).
+		Order("id").Limit(atLeastOne(limit)).Pluck("chat_id", &ids).Error
+	return ids, s.wrap(ctx, "list open Turns", err)
 }

@@ -25,6 +25,12 @@ func filterRequests(db *gorm.DB, org domain.OrganizationID, filter domain.Reques
 	if filter.Approver != "" {
 		db = db.Where("approver_user = ?", filter.Approver)
 	}
+	if filter.Member != "" {
+		db = db.Where("member_id = ?", filter.Member)
+	}
+	if filter.Decided {
+		db = db.Where("status IN ('allowed', 'denied')")
+	}
 	switch filter.Status {
 	case "":
 	case domain.RequestPending:
@@ -69,9 +75,4 @@ func (s *Store) pendingIDs(ctx context.Context, after domain.RequestID, limit in
 	err := narrow(s.read(ctx).Model(&requestRow{}).Where("status = 'pending' AND id > ?", after)).
 		Order("id").Limit(atLeastOne(limit)).Pluck("id", &ids).Error
 	return ids, s.wrap(ctx, "list pending Requests", err)
-}
-
-// Grant gives one Grant, revoked or not.
-func (s *Store) Grant(ctx context.Context, id domain.GrantID) (domain.Grant, error) {
-	return one(ctx, s, "Grant", grantRow.domain, byID(id))
 }

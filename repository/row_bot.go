@@ -16,6 +16,7 @@ type botRow struct {
 	Model          string
 	Memory         string
 	ArchivedAt     *int64
+	ClosingDueAt   *int64
 	Created        int64 `gorm:"column:created_at;<-:create"`
 	Updated        int64 `gorm:"column:updated_at"`
 	Version        int64
@@ -26,13 +27,13 @@ func (botRow) TableName() string { return "bots" }
 func fromBot(b *domain.Bot, version int64) botRow {
 	return botRow{ID: b.ID, OrganizationID: b.Organization, Kind: b.Kind, MemberID: b.Member, OwnerID: b.Owner,
 		ChatID: b.Chat, Shared: b.Shared, Name: b.Name, Role: b.Role, Instructions: b.Instructions, Model: b.Model,
-		Memory: b.Memory, ArchivedAt: microsOrNil(b.ArchivedAt),
+		Memory: b.Memory, ArchivedAt: microsOrNil(b.ArchivedAt), ClosingDueAt: microsOrNil(b.ClosingDueAt),
 		Created: micros(b.CreatedAt), Updated: micros(b.UpdatedAt), Version: version}
 }
 
 func (r botRow) domain() domain.Bot {
 	return domain.Bot{ID: r.ID, Organization: r.OrganizationID, Kind: r.Kind, Member: r.MemberID, Owner: r.OwnerID,
 		Chat: r.ChatID, Shared: r.Shared, Name: r.Name, Role: r.Role, Instructions: r.Instructions, Model: r.Model,
-		Memory: r.Memory, ArchivedAt: momentOrNil(r.ArchivedAt),
+		Memory: r.Memory, ArchivedAt: momentOrNil(r.ArchivedAt), ClosingDueAt: momentOrNil(r.ClosingDueAt),
 		CreatedAt: moment(r.Created), UpdatedAt: moment(r.Updated), Version: r.Version}
 }

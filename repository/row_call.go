@@ -27,6 +27,8 @@ type callRow struct {
 	Waited         bool
 	Status         domain.CallStatus
 	Decided        document[*domain.DecidedBy]
+	Evidence       document[[]domain.Finding]
+	Judgings       int
 	RequestID      domain.RequestID
 	Result         string
 	Sends          int
@@ -47,7 +49,8 @@ func fromCall(c *domain.Call, version int64) callRow {
 		Step: c.Step, Position: c.Position, ModelID: c.ModelID, Name: c.Name, Kind: c.Kind,
 		Action: c.Capability.Action, Target: c.Capability.Target, ConnectionID: c.Connection, Revision: c.Revision,
 		Tool: c.Tool, Arguments: string(c.Arguments), Digest: c.Digest, Reason: c.Reason, Repeatable: c.Repeatable,
-		Waited: c.Waited, Status: c.Status, Decided: documentOf(c.Decided), RequestID: c.Request, Result: c.Result,
+		Waited: c.Waited, Status: c.Status, Decided: documentOf(c.Decided),
+		Evidence: documentOf(c.Evidence), Judgings: c.Judgings, RequestID: c.Request, Result: c.Result,
 		Sends: c.Sends, Lease: c.Lease, LeaseUntil: microsOrNil(c.LeaseUntil), SentAt: microsOrNil(c.SentAt),
 		EndedAt: microsOrNil(c.EndedAt), DueAt: microsOrNil(c.DueAt),
 		Created: micros(c.CreatedAt), Updated: micros(c.UpdatedAt), Version: version}
@@ -58,7 +61,8 @@ func (r callRow) domain() domain.Call {
 		Step: r.Step, Position: r.Position, ModelID: r.ModelID, Name: r.Name, Kind: r.Kind,
 		Capability: domain.Capability{Action: r.Action, Target: r.Target}, Connection: r.ConnectionID, Revision: r.Revision,
 		Tool: r.Tool, Arguments: raw(r.Arguments), Digest: r.Digest, Reason: r.Reason, Repeatable: r.Repeatable,
-		Waited: r.Waited, Status: r.Status, Decided: r.Decided.value, Request: r.RequestID, Result: r.Result,
+		Waited: r.Waited, Status: r.Status, Decided: r.Decided.value,
+		Evidence: r.Evidence.value, Judgings: r.Judgings, Request: r.RequestID, Result: r.Result,
 		Sends: r.Sends, Lease: r.Lease, LeaseUntil: momentOrNil(r.LeaseUntil), SentAt: momentOrNil(r.SentAt),
 		EndedAt: momentOrNil(r.EndedAt), DueAt: momentOrNil(r.DueAt),
 		CreatedAt: moment(r.Created), UpdatedAt: moment(r.Updated), Version: r.Version}

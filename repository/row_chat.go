@@ -9,15 +9,18 @@ type chatRow struct {
 	BotID          domain.BotID          `gorm:"<-:create"`
 	Kind           domain.ChatKind       `gorm:"<-:create"`
 	Mode           string
+	Plan           document[*domain.PlanTerms]
 	Title          string
 	Status         domain.ChatStatus
 	Parent         document[*domain.ChatParent] `gorm:"<-:create"`
+	RequestID      domain.RequestID             `gorm:"<-:create"`
 	Tainted        bool
 	TurnID         domain.TurnID
 	LastTurnID     domain.TurnID
 	LastItem       int64
 	LastEvent      int64
 	LastInput      int64
+	ArchivedAt     *int64
 	Deleted        *int64 `gorm:"column:deleted_at"`
 	Created        int64  `gorm:"column:created_at;<-:create"`
 	Updated        int64  `gorm:"column:updated_at"`
@@ -27,14 +30,22 @@ type chatRow struct {
 func (chatRow) TableName() string { return "chats" }
 
 func fromChat(c *domain.Chat, version int64) chatRow {
-	return chatRow{ID: c.ID, OrganizationID: c.Organization, MemberID: c.Member, BotID: c.Bot, Kind: c.Kind,
+	var plan *domain.PlanTerms
+	if c.Plan != (domain.PlanTerms{}) {
+		plan = &c.Plan
+	}
+	return chatRow{Plan: documentOf(plan), RequestID: c.Request, ArchivedAt: microsOrNil(c.ArchivedAt), ID: c.ID, OrganizationID: c.Organization, MemberID: c.Member, BotID: c.Bot, Kind: c.Kind,
 		Mode: c.Mode, Title: c.Title, Status: c.Status, Parent: documentOf(c.Parent), Tainted: c.Tainted,
 		TurnID: c.Turn, LastTurnID: c.LastTurn, LastItem: c.LastItem, LastEvent: c.LastEvent, LastInput: c.LastInput,
 		Deleted: microsOrNil(c.DeletedAt), Created: micros(c.CreatedAt), Updated: micros(c.UpdatedAt), Version: version}
 }
 
 func (r chatRow) domain() domain.Chat {
-	return domain.Chat{ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID, Kind: r.Kind,
+	var plan domain.PlanTerms
+	if r.Plan.value != nil {
+		plan = *r.Plan.value
+	}
+	return domain.Chat{Plan: plan, Request: r.RequestID, ArchivedAt: momentOrNil(r.ArchivedAt), ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID, Kind: r.Kind,
 		Mode: r.Mode, Title: r.Title, Status: r.Status, Parent: r.Parent.value, Tainted: r.Tainted,
 		Turn: r.TurnID, LastTurn: r.LastTurnID, LastItem: r.LastItem, LastEvent: r.LastEvent, LastInput: r.LastInput,
 		DeletedAt: momentOrNil(r.Deleted), CreatedAt: moment(r.Created), UpdatedAt: moment(r.Updated), Version: r.Version}

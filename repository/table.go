@@ -63,6 +63,7 @@ var tables = []table{
 	tableOf("requests", fromRequest),
 	tableOf("grants", fromGrant),
 	tableOf("rules", fromRule),
+	tableOf("previews", fromPreview),
 }
 
 // placeOf gives a row's index in tables and where its version is.
@@ -92,6 +93,8 @@ func placeOf(row domain.Row) (int, *int64, error) {
 		return 10, &row.Version, nil
 	case *domain.Rule:
 		return 11, &row.Version, nil
+	case *domain.Preview:
+		return 12, &row.Version, nil
 	}
 	return 0, nil, domain.Errorf(domain.CodeInternal, "CommitRow", "No table keeps a %s.", fmt.Sprintf("%T", row))
 }

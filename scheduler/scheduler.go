@@ -38,6 +38,8 @@ const (
 	// shortQueue is the length up to which a queue takes rings of the sweep. Beyond
 	// it the tasks are there already, and a backlog must not double itself.
 	shortQueue = 2000
+	// beatEvery is how often the scheduler notes that a server runs.
+	beatEvery = 5 * time.Second
 	// cleanEvery is how often kept answers whose time is up are deleted.
 	cleanEvery = 10 * time.Minute
 )
@@ -70,7 +72,14 @@ func (s *Scheduler) Run(ctx context.Context) {
 	defer cleaning.Wait()
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	beaten := time.Time{}
 	for {
+		if time.Since(beaten) >= beatEvery {
+			beaten = time.Now()
+			if err := s.Engine.Beat(ctx); err != nil {
+				s.complain(ctx, "it was not noted that a server runs", err)
+			}
+		}
 		s.Sweep(ctx)
 		select {
 		case <-tick.C:

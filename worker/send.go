@@ -25,6 +25,9 @@ func (w *Worker) send(ctx context.Context, id domain.CallID, version int64) erro
 			return err
 		}
 	}
+	if taking.Decide != nil {
+		return w.decide(ctx, taking.Decide)
+	}
 	if taking.Sending == nil {
 		return nil
 	}

@@ -56,6 +56,18 @@ func New(o Options) *Worker {
 		domain.TaskConnectionLook: func(ctx context.Context, t domain.Task) error {
 			return w.look(ctx, domain.ConnectionID(t.Subject))
 		},
+		domain.TaskCallJudge: func(ctx context.Context, t domain.Task) error {
+			return w.judge(ctx, domain.CallID(t.Subject), t.Revision)
+		},
+		domain.TaskRequestReview: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.AdvanceReview(ctx, domain.RequestID(t.Subject))
+		},
+		domain.TaskRulePreview: func(ctx context.Context, t domain.Task) error {
+			return w.preview(ctx, domain.PreviewID(t.Subject), t.Revision)
+		},
+		domain.TaskBotClose: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.CloseBot(ctx, domain.BotID(t.Subject))
+		},
 		domain.TaskTokenClose: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.CloseRights(ctx, t.Subject)
 		},

@@ -96,7 +96,7 @@ func (e *Engine) ChangeBot(ctx context.Context, p domain.Principal, id domain.Bo
 	return bot, err
 }
 
-// ArchiveBot takes a Bot out of use. A Main Bot stays as long as its Member.
+// ArchiveBot takes a Bot out of use and interrupts its Turns. A Main Bot stays as long as its Member.
 func (e *Engine) ArchiveBot(ctx context.Context, p domain.Principal, id domain.BotID) error {
 	return e.decide(ctx, string(id), func(d *draft) error {
 		bot, err := e.changeableBot(ctx, p, id)
@@ -107,7 +107,8 @@ func (e *Engine) ArchiveBot(ctx context.Context, p domain.Principal, id domain.B
 			return domain.Errorf(domain.CodeConflict, "BotConflict", "A Main Bot cannot be archived.")
 		}
 		at := d.at
-		bot.ArchivedAt, bot.UpdatedAt = &at, at
+		due := at.Add(domain.RunnableGrace)
+		bot.ArchivedAt, bot.UpdatedAt, bot.ClosingDueAt = &at, at, &due
 		d.put(&bot)
 		return nil
 	})

@@ -13,21 +13,26 @@ import (
 )
 
 // builtin is a tool of OpenBot itself. One with run does its work inside the
-// commit of the step; the others go out to an App as a read.
+// commit of the step, one with own after a decision in a commit of its own; the
+// others go out to an App as a read.
 type builtin struct {
 	shown     domain.ModelTool
 	kind      domain.CallKind
 	schema    *jsonschema.Resolved
 	hasReason bool
+	own       *ownTool // needs a decision, and is carried out in a commit
+	writes    bool     // does more than read, and does not run in plan mode
 	run       func(ctx context.Context, e *Engine, w *stepWork, arguments json.RawMessage) (string, error)
 }
 
 // builtins are the tools that every Bot has.
 var builtins = sync.OnceValue(func() []builtin {
-	return []builtin{
-		define("openbot_remember", "Replaces your memory, the text that you see in every Chat. Give the whole new text.",
-			`{"type":"object","properties":{"memory":{"type":"string","maxLength":100000}},"required":["memory"],"additionalProperties":false}`,
-			domain.CallBuiltin, remember),
+	remembers := define("openbot_remember", "Replaces your memory, the text that you see in every Chat. Give the whole new text.",
+		`{"type":"object","properties":{"memory":{"type":"string","maxLength":100000}},"required":["memory"],"additionalProperties":false}`,
+		domain.CallBuiltin, remember)
+	remembers.writes = true
+	return append([]builtin{
+		remembers,
 		define("openbot_list_bots", "Lists the Bots that you can give work to, with their roles.",
 			`{"type":"object","properties":{},"additionalProperties":false}`, domain.CallBuiltin, listBots),
 		define("openbot_bot_details", "Reads the role and instructions of one Bot.",
@@ -39,7 +44,7 @@ var builtins = sync.OnceValue(func() []builtin {
 		define("openbot_get_app_prompt", "Gets a prompt of an App.",
 			`{"type":"object","properties":{"connection":{"type":"string"},"name":{"type":"string"},"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["connection","name"],"additionalProperties":false}`,
 			domain.CallPrompt, nil),
-	}
+	}, ownTools()...)
 })
 
 func define(name, description, schema string, kind domain.CallKind,

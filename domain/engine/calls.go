@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,6 +31,7 @@ type Sending struct {
 type Taking struct {
 	Sending *Sending           // the call is the worker's
 	Look    *domain.Connection // the App must be looked at first; then ask again
+	Decide  *Deciding          // a Bot's decision; carry it with CarryDecision
 }
 
 // TakeCall looks at an allowed call once more and commits that it is going out.
@@ -42,9 +44,14 @@ func (e *Engine) TakeCall(ctx context.Context, id domain.CallID, version int64, 
 		if f.Call.Status != domain.CallAllowed || f.Call.Version != version {
 			return nil
 		}
-		w := callWork{d: d, f: f}
+		w := e.callWork(ctx, d, f)
 		if f.Turn.Status.Ended() || f.Chat.DeletedAt != nil {
 			return w.move(domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
+		}
+		if f.Call.Kind == domain.CallDecide {
+			var err error
+			taking.Decide, err = e.deciding(ctx, d, f)
+			return err
 		}
 		if !looked && lookDue(f, d.at) {
 			taking.Look = f.Connection
@@ -53,6 +60,9 @@ func (e *Engine) TakeCall(ctx context.Context, id domain.CallID, version int64, 
 		f.Call.Repeatable = repeatable(f.Organization.Settings, f.Call, f.HostTool)
 		if refusal := lastLook(d.at, f); refusal != nil {
 			return w.move(*refusal)
+		}
+		if f.Call.Kind == domain.CallOwn {
+			return w.carryOwn()
 		}
 		lease := uuid.NewString()
 		if err := w.move(domain.Taken{At: d.at, Lease: lease}); err != nil {
@@ -85,20 +95,11 @@ func lookDue(f *domain.CallFacts, at time.Time) bool {
 // still stands. It gives nil when the call may go out.
 func lastLook(at time.Time, f *domain.CallFacts) *domain.Refused {
 	c := f.Call
-	a := domain.Attempt{At: at, Bot: f.Turn.Bot, Member: c.Member, Chat: c.Chat, Capability: c.Capability,
-		Rights: f.Rights, Revision: c.Revision, Grants: f.Grants}
-	changed := false
-	switch {
-	case c.Connection != "":
-		a.Visible = f.Connection != nil && f.Connection.VisibleTo(c.Member)
-		changed = a.Visible && f.Connection.Revision != c.Revision
-	case c.Kind == domain.CallHost:
-		a.Visible = f.HostTool != nil && f.HostTool.DeletedAt == nil
-		changed = a.Visible && f.HostTool.Revision != c.Revision
-	}
-	verdict := domain.Recheck(a, c.Decided)
-	if verdict.Outcome == domain.OutcomeAllow && c.Decided.Step == domain.StepExemption &&
-		exemption(f.Organization.Settings, c, f.HostTool) == "" {
+	a := callAttempt(at, f)
+	changed := a.Visible && (c.Connection != "" && f.Connection.Revision != c.Revision ||
+		c.Kind == domain.CallHost && f.HostTool.Revision != c.Revision)
+	verdict := domain.Recheck(a, c.Decided, f.Strength)
+	if verdict.Outcome == domain.OutcomeAllow && c.Decided.Step == domain.StepExemption && a.Exempt == "" {
 		verdict = domain.Verdict{Outcome: domain.OutcomeDeny, Reason: "the setting that exempted it was taken away",
 			Decided: domain.DecidedBy{Step: domain.StepPolicy, By: domain.Actor{Tag: domain.TagPolicy}, AtMs: at.UnixMilli()}}
 	}
@@ -110,6 +111,24 @@ func lastLook(at time.Time, f *domain.CallFacts) *domain.Refused {
 		return &domain.Refused{At: at, Result: domain.TextRevisionChanged()}
 	}
 	return nil
+}
+
+// callAttempt is what a saved call tries, as things stand now. Rules and deciders are
+// left out: see judgedAttempt.
+func callAttempt(at time.Time, f *domain.CallFacts) domain.Attempt {
+	c := f.Call
+	a := domain.Attempt{At: at, Bot: f.Turn.Bot, Member: c.Member, Chat: c.Chat, Capability: c.Capability, Rights: f.Rights,
+		Planning: f.Chat.Mode == domain.ModePlan, Revision: c.Revision, Grants: f.Grants,
+		Exempt: exemption(f.Organization.Settings, c, f.HostTool)}
+	switch {
+	case c.Connection != "":
+		a.Visible = f.Connection != nil && f.Connection.VisibleTo(c.Member)
+	case c.Kind == domain.CallHost:
+		a.Visible = f.HostTool != nil && f.HostTool.DeletedAt == nil
+	case c.OwnWork():
+		a.Visible = true
+	}
+	return a
 }
 
 // RenewCall says that the call is still out. It gives the worker's new end, and
@@ -145,7 +164,7 @@ func (e *Engine) moveCall(ctx context.Context, s *Sending, event func(*draft, *d
 		if f.Call.Status != domain.CallSending || f.Call.Lease != s.Lease {
 			return nil
 		}
-		w := callWork{d: d, f: &f}
+		w := e.callWork(ctx, d, &f)
 		return w.move(event(d, &f))
 	})
 }
@@ -157,7 +176,7 @@ func (e *Engine) LapseCall(ctx context.Context, id domain.CallID) error {
 		if f.Call.Status != domain.CallSending || !f.Call.LeaseRanOut(d.at) {
 			return nil
 		}
-		w := callWork{d: d, f: f}
+		w := e.callWork(ctx, d, f)
 		return w.move(lost(d, f, ""))
 	})
 }
@@ -198,9 +217,35 @@ func gone(err error) error {
 
 // callWork moves one call and lets its Turn follow.
 type callWork struct {
-	d    *draft
-	f    *domain.CallFacts
-	call domain.Call // after the move
+	ctx      context.Context
+	e        *Engine
+	d        *draft
+	f        *domain.CallFacts
+	call     domain.Call       // after the move
+	reviewed bool              // the review of its Request is closed in this draft already
+	strength *domain.DecidedBy // what let the Bot that allowed it
+}
+
+func (e *Engine) callWork(ctx context.Context, d *draft, f *domain.CallFacts) *callWork {
+	return &callWork{ctx: ctx, e: e, d: d, f: f}
+}
+
+// carryOwn does the work of one of OpenBot's own tools, in the commit that ends its
+// call, so that it is done once.
+func (w *callWork) carryOwn() error {
+	t, ok := ownByName()[w.f.Call.Tool]
+	if !ok {
+		return w.move(domain.Carried{At: w.d.at, Failed: true, Result: domain.TextNoTool(w.f.Call.Tool)})
+	}
+	text, err := t.carry(w.ctx, w.e, w.d, w.f)
+	var failure *domain.Error
+	if errors.As(err, &failure) {
+		return err
+	}
+	if err != nil {
+		return w.move(domain.Carried{At: w.d.at, Failed: true, Result: domain.TextOwnFailed(err.Error())})
+	}
+	return w.move(domain.Carried{At: w.d.at, Result: text})
 }
 
 // move decides the event, writes the call, makes the Request that an unknown
@@ -210,7 +255,7 @@ func (w *callWork) move(ev domain.CallEvent) error {
 	if err != nil {
 		return err
 	}
-	if w.d.chat == nil {
+	if w.d.chat != &w.f.Chat {
 		w.d.in(&w.f.Chat)
 	}
 	w.call = next

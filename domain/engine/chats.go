@@ -10,12 +10,16 @@ import (
 type NewChat struct {
 	Bot   domain.BotID
 	Title string
-	Mode  string
+	Mode  string // "" or plan
+	Plan  domain.PlanTerms
 }
 
 // CreateChat makes a Chat with a Bot that the Member works with.
 func (e *Engine) CreateChat(ctx context.Context, p domain.Principal, in NewChat) (domain.Chat, error) {
 	var chat domain.Chat
+	if err := chatFits(in.Mode, in.Plan); err != nil {
+		return chat, err
+	}
 	err := e.decide(ctx, string(p.Member.ID), func(d *draft) error {
 		id := in.Bot
 		if id == "" {
@@ -29,9 +33,52 @@ func (e *Engine) CreateChat(ctx context.Context, p domain.Principal, in NewChat)
 			return domain.Errorf(domain.CodeConflict, "BotConflict", "The Bot is archived and takes no new Chat.")
 		}
 		chat = domain.Chat{ID: newID[domain.ChatID](domain.PrefixChat), Organization: p.Organization, Member: p.Member.ID,
-			Bot: bot.ID, Kind: domain.ChatPlain, Mode: in.Mode, Title: in.Title, Status: domain.ChatIdle, CreatedAt: d.at}
+			Bot: bot.ID, Kind: domain.ChatPlain, Mode: in.Mode, Plan: in.Plan, Title: in.Title, Status: domain.ChatIdle, CreatedAt: d.at}
 		d.in(&chat)
 		d.result = chat
+		return nil
+	})
+	return chat, err
+}
+
+func chatFits(mode string, plan domain.PlanTerms) error {
+	if mode != "" && mode != domain.ModePlan {
+		return invalid("mode", "must be plan or empty")
+	}
+	if faults := plan.Faults(); len(faults) > 0 {
+		return invalidFaults(faults)
+	}
+	return nil
+}
+
+// ChatFields is what a person sets of a Chat; nil leaves a field as it is.
+type ChatFields struct {
+	Title     *string
+	Mode      *string
+	TimeoutMs *int64
+	OnExpire  *string
+}
+
+// ChangeChat sets fields of a Chat. New terms count for plans that are handed in from
+// now on.
+func (e *Engine) ChangeChat(ctx context.Context, p domain.Principal, id domain.ChatID, in ChatFields) (domain.Chat, error) {
+	var chat domain.Chat
+	err := e.decide(ctx, string(id), func(d *draft) error {
+		var err error
+		if chat, err = e.Chat(ctx, p, id); err != nil {
+			return err
+		}
+		if chat.Kind == domain.ChatReview {
+			return domain.Errorf(domain.CodeConflict, "ChatConflict", "A review Chat cannot be changed.")
+		}
+		set(&chat.Title, in.Title)
+		set(&chat.Mode, in.Mode)
+		set(&chat.Plan.TimeoutMs, in.TimeoutMs)
+		set(&chat.Plan.OnExpire, in.OnExpire)
+		if err := chatFits(chat.Mode, chat.Plan); err != nil {
+			return err
+		}
+		d.in(&chat)
 		return nil
 	})
 	return chat, err
@@ -139,7 +186,7 @@ func (e *Engine) Interrupt(ctx context.Context, p domain.Principal, id domain.Ch
 		}
 		d.startNext(waiting)
 		d.result = chat
-		return nil
+		return e.reviewOver(ctx, d, &chat)
 	})
 	return chat, err
 }
@@ -154,6 +201,9 @@ func (e *Engine) DeleteChat(ctx context.Context, p domain.Principal, id domain.C
 		d.in(&chat)
 		if chat.Turn != "" {
 			if err := e.stopTurn(ctx, d, chat.Turn); err != nil {
+				return err
+			}
+			if err := e.reviewOver(ctx, d, &chat); err != nil {
 				return err
 			}
 		}
@@ -186,6 +236,11 @@ func (e *Engine) stopTurn(ctx context.Context, d *draft, id domain.TurnID) error
 		r, _, err := domain.DecideRequest(facts.Requests[i], domain.RequestCancelledEvent{At: d.at})
 		if err != nil {
 			return err
+		}
+		if r.Review != "" {
+			if err := e.closeReview(ctx, d, r.Review); err != nil {
+				return err
+			}
 		}
 		d.request(&r)
 	}

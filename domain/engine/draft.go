@@ -11,7 +11,7 @@ import (
 type draft struct {
 	at     time.Time
 	commit domain.Commit
-	chat   *domain.Chat // the Chat whose items and events are numbered
+	chat   *domain.Chat // the Chat whose items and events are numbered now
 	trace  string
 	result any // what the command returns, for a kept answer
 }
@@ -127,11 +127,22 @@ func (d *draft) rings() []domain.Task {
 				t.At = *r.DueAt
 			}
 		case *domain.Call:
+			if r.Status == domain.CallChecking && r.DueAt != nil && r.DueAt.Sub(d.at) <= domain.RunnableGrace {
+				tasks = append(tasks, domain.Task{Kind: domain.TaskCallJudge, Subject: string(r.ID), Revision: r.Version,
+					Urgency: domain.UrgencyJudge, Trace: d.trace})
+			}
 			if r.Status != domain.CallAllowed {
 				continue
 			}
 			t = domain.Task{Kind: domain.TaskCallSend, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyAnswer}
 		case *domain.Request:
+			if due := r.ReviewDueAt; r.Status == domain.RequestPending && due != nil && due.Sub(d.at) <= nearTimer {
+				review := domain.Task{Kind: domain.TaskRequestReview, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyReview, Trace: d.trace}
+				if r.Review != "" && d.at.Before(*due) {
+					review.At = *due
+				}
+				tasks = append(tasks, review)
+			}
 			if r.Status != domain.RequestPending || r.ExpiresAt.Sub(d.at) > nearTimer {
 				continue
 			}
@@ -147,6 +158,16 @@ func (d *draft) rings() []domain.Task {
 				continue
 			}
 			t = domain.Task{Kind: domain.TaskConnectionLook, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyReview}
+		case *domain.Bot:
+			if r.ClosingDueAt == nil {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskBotClose, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyRest}
+		case *domain.Preview:
+			if r.DueAt == nil || r.Tries > 0 {
+				continue // the sweep rings for one whose worker died
+			}
+			t = domain.Task{Kind: domain.TaskRulePreview, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyJudge}
 		case *domain.Token:
 			if r.ClosingDueAt == nil {
 				continue
@@ -169,12 +190,21 @@ func (d *draft) rings() []domain.Task {
 // streams gives the readers that must hear of the commit.
 func (d *draft) streams() []string {
 	var streams []string
-	if len(d.commit.Events) > 0 {
-		streams = append(streams, domain.ChatStream(d.chat.ID), domain.MemberStream(d.chat.Member))
+	told := map[string]bool{}
+	for _, ev := range d.commit.Events {
+		for _, stream := range []string{domain.ChatStream(ev.Chat), domain.MemberStream(ev.Member)} {
+			if !told[stream] {
+				told[stream] = true
+				streams = append(streams, stream)
+			}
+		}
 	}
 	for _, row := range d.commit.Rows {
 		if c, ok := row.(*domain.Connection); ok && c.LookDueAt == nil {
 			streams = append(streams, domain.ConnectionStream(c.ID))
+		}
+		if p, ok := row.(*domain.Preview); ok && p.DueAt == nil {
+			streams = append(streams, domain.PreviewStream(p.ID))
 		}
 	}
 	return streams

@@ -8,6 +8,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/maphash"
@@ -34,6 +35,14 @@ type Options struct {
 	Clock func() time.Time
 	// DefaultModel is that of Bots without one of their own, as provider:model.
 	DefaultModel string
+	// JudgeModel reads Rules where the organization names no other; "" means
+	// DefaultModel.
+	JudgeModel string
+	// JudgeLimit is how long the judge may take about one attempt; 0 means 15 s.
+	JudgeLimit time.Duration
+	// ReviewLimit and ReviewSteps bound a review; 0 means 2 minutes and 5 model steps.
+	ReviewLimit time.Duration
+	ReviewSteps int
 	// CheckModel says in one line what is wrong with a model's name; nil takes any.
 	CheckModel func(model string) error
 	// CheckURL says in one line what is wrong with an App's address; nil takes any.
@@ -71,6 +80,10 @@ func New(o Options) *Engine {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.JudgeModel = cmp.Or(o.JudgeModel, o.DefaultModel)
+	o.JudgeLimit = cmp.Or(o.JudgeLimit, DefaultJudgeLimit)
+	o.ReviewLimit = cmp.Or(o.ReviewLimit, DefaultReviewLimit)
+	o.ReviewSteps = cmp.Or(o.ReviewSteps, DefaultReviewSteps)
 	e := &Engine{Options: o, seed: maphash.MakeSeed()}
 	for i := range e.lanes {
 		e.lanes[i] = make(chan struct{}, 1)

@@ -1,10 +1,20 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 
 	"openbot/domain"
 )
+
+// messageOf gives the words of an error that are for people.
+func messageOf(err error) string {
+	var e *domain.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}
 
 // invalid is an error about one field of an input.
 func invalid(path, message string) *domain.Error {

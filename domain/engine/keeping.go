@@ -87,8 +87,11 @@ func (e *Engine) alreadyKept(ctx context.Context, k *Keeping) (error, bool) {
 	return err, err != nil
 }
 
-// ForgetAnswers deletes kept answers whose time is up.
+// ForgetAnswers deletes kept answers and previews whose time is up.
 func (e *Engine) ForgetAnswers(ctx context.Context) error {
+	if _, err := e.Store.ForgetPreviews(ctx, e.now().Add(-keepPreviews), 1000); err != nil {
+		return err
+	}
 	for {
 		n, err := e.Store.ForgetAnswers(ctx, e.now(), 1000)
 		if err != nil || n < 1000 {

@@ -96,7 +96,7 @@ type Store interface {
 	Bots(ctx context.Context, org domain.OrganizationID, member domain.MemberID, page domain.Page) ([]domain.Bot, error)
 
 	Chat(ctx context.Context, id domain.ChatID) (domain.Chat, error)
-	// Chats lists a Member's Chats that are not deleted.
+	// Chats lists a Member's Chats that are neither deleted nor archived.
 	Chats(ctx context.Context, member domain.MemberID, page domain.Page) ([]domain.Chat, error)
 	// Items gives the history after a sequence, in order.
 	Items(ctx context.Context, chat domain.ChatID, after int64, limit int) ([]domain.Item, error)
@@ -115,6 +115,21 @@ type Store interface {
 	// PendingOfMember gives a Member's pending Requests by ID after a given one.
 	PendingOfMember(ctx context.Context, member domain.MemberID, after domain.RequestID, limit int) ([]domain.RequestID, error)
 	Grant(ctx context.Context, id domain.GrantID) (domain.Grant, error)
+	Grants(ctx context.Context, org domain.OrganizationID, filter domain.GrantFilter, page domain.Page) ([]domain.Grant, error)
+	// GrantsBelow gives the Grants in force that rest on a Grant, however far down.
+	GrantsBelow(ctx context.Context, id domain.GrantID) ([]domain.Grant, error)
+	// GrantsOf gives the Grants in force of a Bot in work for a Member, for one
+	// capability.
+	GrantsOf(ctx context.Context, bot domain.BotID, member domain.MemberID, c domain.Capability) ([]domain.Grant, error)
+	Rule(ctx context.Context, id domain.RuleID) (domain.Rule, error)
+	// Rules lists a Member's Rules and those of the organization that are not deleted;
+	// those of one Bot when it is named.
+	Rules(ctx context.Context, org domain.OrganizationID, member domain.MemberID, bot domain.BotID, page domain.Page) ([]domain.Rule, error)
+	// RulesFor gives the Rules in force in work of a Bot for a Member.
+	RulesFor(ctx context.Context, org domain.OrganizationID, bot domain.BotID, member domain.MemberID) ([]domain.Rule, error)
+	Preview(ctx context.Context, id domain.PreviewID) (domain.Preview, error)
+	// ForgetPreviews deletes up to limit previews that were made before a time.
+	ForgetPreviews(ctx context.Context, before time.Time, limit int) (int, error)
 
 	Connection(ctx context.Context, id domain.ConnectionID) (domain.Connection, error)
 	// Connections lists those that a Member can see and that are not deleted.
@@ -125,6 +140,8 @@ type Store interface {
 	StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFacts, error)
 	CallFacts(ctx context.Context, id domain.CallID) (domain.CallFacts, error)
 	TurnFacts(ctx context.Context, id domain.TurnID) (domain.TurnFacts, error)
+	// OpenTurns gives the Chats in which a Bot has a Turn under way.
+	OpenTurns(ctx context.Context, bot domain.BotID, limit int) ([]domain.ChatID, error)
 	// Inbox gives what waits in a Chat's inbox, in order.
 	Inbox(ctx context.Context, chat domain.ChatID) ([]domain.Input, error)
 
@@ -135,6 +152,13 @@ type Store interface {
 	// PushTurn moves the due_at of a Turn whose model step is under way and shows it as
 	// running. It reports false when its version has moved: the step is not wanted.
 	PushTurn(ctx context.Context, turn domain.TurnID, version int64, due time.Time) (bool, error)
+
+	// PushCall moves the due_at of a call that the judge is being asked about. It
+	// reports false when its version has moved: the verdict is not wanted.
+	PushCall(ctx context.Context, call domain.CallID, version int64, due time.Time) (bool, error)
+	// Beat notes that a server runs. When none did for longer than gap, the Requests
+	// that run when nobody answers get the lost time back.
+	Beat(ctx context.Context, now time.Time, gap time.Duration) error
 
 	// Due gives open rows of one kind whose due_at has come, oldest first.
 	Due(ctx context.Context, kind domain.TaskKind, now time.Time, limit int) ([]domain.DueRow, error)

@@ -46,7 +46,8 @@ func (e *Engine) AnswerRequest(ctx context.Context, p domain.Principal, id domai
 			return err
 		}
 		answered := domain.Answered{At: d.at, Expected: in.Expected, Member: p.Member.ID, Decision: in.Decision, Scope: in.Scope,
-			Reason: in.Reason, Rule: in.Rule, GrantID: newID[domain.GrantID](domain.PrefixGrant), RuleID: newID[domain.RuleID](domain.PrefixRule)}
+			Reason: in.Reason, Rule: in.Rule, GrantID: newID[domain.GrantID](domain.PrefixGrant), RuleID: newID[domain.RuleID](domain.PrefixRule),
+			Endorsed: grantIDs(len(r.Endorsements))}
 		next, effects, err := domain.DecideRequest(r, answered)
 		if err != nil {
 			return err
@@ -59,23 +60,22 @@ func (e *Engine) AnswerRequest(ctx context.Context, p domain.Principal, id domai
 		if r.Unknown != nil && next.Status == domain.RequestAllowed && f.Turn.Status.Ended() {
 			return domain.Errorf(domain.CodeConflict, "RequestConflict", "The work was stopped; its call is not sent again. Deny it to close the question.")
 		}
-		for _, effect := range effects {
-			switch effect := effect.(type) {
-			case domain.KeepGrant:
-				d.put(&effect.Grant)
-			case domain.KeepRule:
-				d.put(&effect.Rule)
-			}
-		}
-		w := callWork{d: d, f: &f}
+		e.keepEffects(d, effects)
+		w := e.callWork(ctx, d, &f)
 		return w.end(&next)
 	})
 	return request, err
 }
 
-// end writes a decided Request and moves the call that waited for it.
+// end writes a decided Request, closes its review and moves the call that waited for
+// it.
 func (w *callWork) end(r *domain.Request) error {
 	w.d.in(&w.f.Chat)
+	if r.Review != "" && !w.reviewed {
+		if err := w.e.closeReview(w.ctx, w.d, r.Review); err != nil {
+			return err
+		}
+	}
 	w.d.request(r)
 	if w.f.Call.Request != r.ID || !w.f.Call.Open() {
 		return nil
@@ -89,6 +89,9 @@ func (w *callWork) end(r *domain.Request) error {
 		}
 	} else {
 		decided.Step = domain.StepPolicy
+	}
+	if by := w.strength; by != nil {
+		decided.Grant, decided.Rule, decided.RuleVersion, decided.Quote = by.Grant, by.Rule, by.RuleVersion, by.Quote
 	}
 	result := domain.TextDenied(decided, reason)
 	if r.Unknown != nil {
@@ -162,13 +165,23 @@ func (e *Engine) moveRequest(ctx context.Context, id domain.RequestID, event fun
 			}
 			return err
 		}
-		w := callWork{d: d, f: &f}
+		w := e.callWork(ctx, d, &f)
 		return w.end(&next)
 	})
 }
 
-// ElapseRequest denies a Request whose time is up.
+// ElapseRequest ends a Request whose time is up. For a plan that runs when nobody
+// answers, time without a server is given back first.
 func (e *Engine) ElapseRequest(ctx context.Context, id domain.RequestID) error {
+	seen, err := e.Store.Request(ctx, id)
+	if err != nil {
+		return gone(err)
+	}
+	if seen.AllowsOnExpiry() {
+		if err := e.Beat(ctx); err != nil {
+			return err
+		}
+	}
 	return e.moveRequest(ctx, id, func(d *draft, _ *domain.CallFacts, _ domain.Request) domain.RequestEvent {
 		return domain.Elapsed{At: d.at}
 	})
@@ -215,9 +228,8 @@ func (e *Engine) settleOne(ctx context.Context, id domain.RequestID, grant domai
 		if r.Unknown != nil {
 			return nil
 		}
-		a := domain.Attempt{At: d.at, Bot: r.Bot, Member: r.Member, Chat: r.Chat, Capability: r.Capability, Rights: f.Rights,
-			Revision: f.Call.Revision, Grants: f.Grants}
-		a.Visible = f.Connection != nil && f.Connection.VisibleTo(r.Member) || f.HostTool != nil && f.HostTool.DeletedAt == nil
+		a := callAttempt(d.at, f)
+		a.Exempt = "" // it waits, so that a Grant alone can decide it now
 		verdict := domain.Check(a)
 		if verdict.Decided.Grant != grant.ID {
 			return nil

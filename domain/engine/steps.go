@@ -52,7 +52,11 @@ func (e *Engine) PrepareStep(ctx context.Context, id domain.TurnID, version int6
 		return nil, err
 	}
 	box := e.toolboxFor(&facts)
-	return &Step{Request: e.modelRequest(&facts, box), facts: facts, read: facts.Inbox, box: box, loadedAt: now}, nil
+	step := &Step{Request: e.modelRequest(&facts, box), facts: facts, read: facts.Inbox, box: box, loadedAt: now}
+	if facts.Bot.ArchivedAt != nil {
+		return nil, e.FailStep(ctx, step, &domain.ModelError{Message: "The Bot is archived."})
+	}
+	return step, nil
 }
 
 // addRights adds the rights behind input that this step reads, so that it narrows
@@ -162,10 +166,13 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 			return err
 		}
 		d.turn(before, &next)
-		return nil
+		return e.reviewOver(ctx, d, &w.chat)
+	}
+	if w.chat.Kind == domain.ChatReview && w.step > e.ReviewSteps {
+		return e.planFailure(ctx, d, w, reply.Usage, cost, fmt.Sprintf("The review took %d steps without a decision.", e.ReviewSteps))
 	}
 	if len(reply.Calls) > domain.MaxStepCalls {
-		return e.planFailure(d, w, reply.Usage, cost, fmt.Sprintf("The model asked for %d calls in one step; at most %d are taken.", len(reply.Calls), domain.MaxStepCalls))
+		return e.planFailure(ctx, d, w, reply.Usage, cost, fmt.Sprintf("The model asked for %d calls in one step; at most %d are taken.", len(reply.Calls), domain.MaxStepCalls))
 	}
 	calls := make([]*domain.Call, len(reply.Calls))
 	requests := make([]*domain.Request, 0, len(reply.Calls))
@@ -190,7 +197,7 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 		return err
 	}
 	if next.Status == domain.TurnFailed {
-		return e.planFailure(d, w, reply.Usage, cost, next.Error)
+		return e.planFailure(ctx, d, w, reply.Usage, cost, next.Error)
 	}
 	for _, c := range calls {
 		d.item(domain.Item{Turn: w.turn.ID, Step: w.step, Kind: domain.ItemToolCall, From: string(w.bot.ID), Text: c.Name, Call: c.ID})
@@ -258,8 +265,12 @@ func (e *Engine) planCall(ctx context.Context, d *draft, w *stepWork, position i
 		return ran(true, domain.TextBadArguments("they have no canonical form"))
 	}
 	if t.builtin.run != nil {
-		stands := domain.Check(domain.Attempt{At: d.at, Bot: w.bot.ID, Member: w.turn.Member, Chat: w.chat.ID, Rights: w.facts.Rights,
-			Visible: true, Exempt: "tools of OpenBot itself"})
+		a := domain.Attempt{At: d.at, Bot: w.bot.ID, Member: w.turn.Member, Chat: w.chat.ID, Rights: w.facts.Rights,
+			Visible: true, Exempt: "tools of OpenBot itself"}
+		if t.builtin.writes && w.chat.Mode == domain.ModePlan {
+			a.Planning, a.Exempt = true, ""
+		}
+		stands := domain.Check(a)
 		if stands.Outcome != domain.OutcomeAllow {
 			next, err := domain.DecideCall(call, domain.Checked{At: d.at, Verdict: stands, Result: domain.TextDenied(stands.Decided, stands.Reason)})
 			return &next, nil, err
@@ -274,7 +285,10 @@ func (e *Engine) planCall(ctx context.Context, d *draft, w *stepWork, position i
 		}
 		return ran(false, text)
 	}
-	attempt, problem := e.attempt(d.at, &call, t, w)
+	attempt, problem, err := e.attempt(ctx, d.at, &call, t, w)
+	if err != nil {
+		return nil, nil, err
+	}
 	if problem != "" {
 		return ran(true, problem)
 	}
@@ -282,7 +296,7 @@ func (e *Engine) planCall(ctx context.Context, d *draft, w *stepWork, position i
 	checked := domain.Checked{At: d.at, Verdict: verdict, Result: domain.TextDenied(verdict.Decided, verdict.Reason)}
 	var request *domain.Request
 	if verdict.Outcome == domain.OutcomeAsk {
-		request = newRequest(d.at, w, &call, verdict.Approver)
+		request = newRequest(d.at, &call, &w.chat, w.facts.Organization.Settings, w.bot.ID, w.chain(), verdict.Approver)
 		checked.Request = request.ID
 	}
 	next, err := domain.DecideCall(call, checked)
@@ -290,8 +304,9 @@ func (e *Engine) planCall(ctx context.Context, d *draft, w *stepWork, position i
 }
 
 // attempt names the capability of a call and gathers what its check reads.
-func (e *Engine) attempt(at time.Time, call *domain.Call, t tool, w *stepWork) (a domain.Attempt, problem string) {
-	a = domain.Attempt{At: at, Bot: w.bot.ID, Member: w.turn.Member, Chat: w.chat.ID, Rights: w.facts.Rights, Grants: w.facts.Grants}
+func (e *Engine) attempt(ctx context.Context, at time.Time, call *domain.Call, t tool, w *stepWork) (a domain.Attempt, problem string, err error) {
+	a = domain.Attempt{At: at, Bot: w.bot.ID, Member: w.turn.Member, Chat: w.chat.ID, Rights: w.facts.Rights, Grants: w.facts.Grants,
+		Planning: w.chat.Mode == domain.ModePlan, Rules: w.facts.Rules, Deciders: domain.Deciders(w.chain())}
 	settings := w.facts.Organization.Settings
 	switch t.kind {
 	case domain.CallApp:
@@ -305,19 +320,51 @@ func (e *Engine) attempt(at time.Time, call *domain.Call, t tool, w *stepWork) (
 	case domain.CallResource, domain.CallPrompt:
 		var in struct{ Connection domain.ConnectionID }
 		if err := json.Unmarshal(call.Arguments, &in); err != nil {
-			return a, domain.TextBadArguments("connection must be a text")
+			return a, domain.TextBadArguments("connection must be a text"), nil
 		}
 		c := visibleConnection(w.facts.Connections, in.Connection)
 		if c == nil {
-			return a, domain.TextBadArguments("there is no connection " + cut(string(in.Connection), 60))
+			return a, domain.TextBadArguments("there is no connection " + cut(string(in.Connection), 60)), nil
 		}
 		call.Connection, call.Revision = c.ID, c.Revision
+		a.Visible = true
+	case domain.CallOwn:
+		capability, err := t.builtin.own.names(ctx, e, w, call.Arguments)
+		var failure *domain.Error
+		switch {
+		case errors.Is(err, errNoPlanMode):
+			return a, domain.TextNoPlanMode(), nil
+		case errors.As(err, &failure):
+			return a, "", err
+		case err != nil:
+			return a, domain.TextBadArguments(err.Error()), nil
+		}
+		call.Capability, call.Reason = capability, reasonIn(call.Arguments)
+		a.Visible = true
+	case domain.CallDecide:
 		a.Visible = true
 	}
 	a.Capability, a.Revision = call.Capability, call.Revision
 	a.Exempt = exemption(settings, *call, t.host)
 	call.Repeatable = repeatable(settings, *call, t.host)
-	return a, ""
+	return a, "", nil
+}
+
+// errNoPlanMode is a plan that nobody asked for.
+var errNoPlanMode = errors.New("the Chat is not in plan mode")
+
+// reasonIn gives the reason that stands in the arguments of OpenBot's own tools.
+func reasonIn(arguments json.RawMessage) string {
+	var in struct{ Reason string }
+	if json.Unmarshal(arguments, &in) != nil {
+		return ""
+	}
+	return safeText(cut(in.Reason, domain.MaxReason))
+}
+
+// chain is the owner chain of the step's Bot.
+func (w *stepWork) chain() []domain.BotID {
+	return domain.OwnerChain(w.bot, w.facts.MainBot, w.facts.Owners)
 }
 
 // exemption says why a call needs no decision, or "".
@@ -325,6 +372,8 @@ func exemption(s domain.Settings, c domain.Call, host *domain.HostTool) string {
 	switch c.Kind {
 	case domain.CallResource, domain.CallPrompt:
 		return "reads of Apps"
+	case domain.CallDecide:
+		return "the review of a Request"
 	case domain.CallHost:
 		if host != nil && !host.Approval {
 			return "approval: none"
@@ -361,14 +410,29 @@ func visibleConnection(list []domain.Connection, id domain.ConnectionID) *domain
 	return nil
 }
 
-func newRequest(at time.Time, w *stepWork, c *domain.Call, approver domain.Actor) *domain.Request {
+// newRequest makes the Request about a call. A plan shows itself, with the time and
+// the end that a person set for it.
+func newRequest(at time.Time, c *domain.Call, chat *domain.Chat, s domain.Settings, bot domain.BotID, chain []domain.BotID, approver domain.Actor) *domain.Request {
 	r := &domain.Request{ID: newID[domain.RequestID](domain.PrefixRequest), Organization: c.Organization, Member: c.Member,
-		Bot: w.bot.ID, Capability: c.Capability, Reason: c.Reason, Approver: approver,
-		Chain: domain.OwnerChain(w.bot, w.facts.MainBot, w.facts.Owners), Chat: c.Chat, Turn: c.Turn, Call: c.ID,
+		Bot: bot, Capability: c.Capability, Reason: c.Reason, Approver: approver, Chain: chain, Chat: c.Chat, Turn: c.Turn, Call: c.ID,
 		Arguments: c.Arguments, Endorsements: []domain.Endorsement{}, Tags: []string{}, Status: domain.RequestPending,
-		CreatedAt: at, UpdatedAt: at, ExpiresAt: at.Add(w.facts.Organization.Settings.RequestTimeout())}
+		CreatedAt: at, UpdatedAt: at, ExpiresAt: at.Add(s.RequestTimeout())}
 	if c.Kind == domain.CallApp {
 		r.App = &domain.SavedCall{Connection: c.Connection, Revision: c.Revision, Tool: c.Tool, SHA256: c.Digest}
+	}
+	if c.Capability.Action == domain.ActionPlansRun {
+		var in struct{ Plan string }
+		if json.Unmarshal(c.Arguments, &in) == nil {
+			r.Plan = in.Plan
+		}
+		r.OnExpire = chat.Plan.OnExpire
+		if ms := chat.Plan.TimeoutMs; ms > 0 {
+			r.ExpiresAt = at.Add(time.Duration(ms) * time.Millisecond)
+		}
+	}
+	if approver.Tag == domain.TagBot {
+		due := at.Add(domain.RunnableGrace)
+		r.ReviewDueAt = &due
 	}
 	return r
 }
@@ -393,6 +457,7 @@ func (e *Engine) FailStep(ctx context.Context, s *Step, failure *domain.ModelErr
 		d.turn(before, &next)
 		if next.Status.Ended() {
 			d.startNext(w.unread())
+			return e.reviewOver(ctx, d, &w.chat)
 		}
 		return nil
 	})
@@ -400,7 +465,7 @@ func (e *Engine) FailStep(ctx context.Context, s *Step, failure *domain.ModelErr
 
 // planFailure ends a Turn whose step cannot be taken. The model call is paid for
 // all the same.
-func (e *Engine) planFailure(d *draft, w *stepWork, usage domain.ModelUsage, cost int64, why string) error {
+func (e *Engine) planFailure(ctx context.Context, d *draft, w *stepWork, usage domain.ModelUsage, cost int64, why string) error {
 	before := w.turn.Status
 	next, err := domain.DecideTurn(w.turn, domain.ModelFailed{At: d.at, Message: why, Usage: usage, Cost: cost})
 	if err != nil {
@@ -408,7 +473,7 @@ func (e *Engine) planFailure(d *draft, w *stepWork, usage domain.ModelUsage, cos
 	}
 	d.turn(before, &next)
 	d.startNext(w.unread())
-	return nil
+	return e.reviewOver(ctx, d, &w.chat)
 }
 
 // safeText makes a text of a model or App fit for a row.

@@ -31,6 +31,9 @@ type tool struct {
 	builtin    builtin
 }
 
+// decide is the tool of review Chats, made once.
+var decide = sync.OnceValue(decideTool)
+
 // toolbox is what a model is shown in one step.
 type toolbox struct {
 	order  []domain.ModelTool
@@ -46,9 +49,14 @@ func (b *toolbox) add(t tool) {
 }
 
 // toolboxFor gathers the tools of a step: OpenBot's own, the host's, and those of
-// every App that the Member can see.
+// every App that the Member can see. A review Chat has one tool alone.
 func (e *Engine) toolboxFor(f *domain.StepFacts) *toolbox {
 	box := &toolbox{byName: map[string]tool{}}
+	if f.Chat.Kind == domain.ChatReview {
+		b := decide()
+		box.add(tool{shown: b.shown, kind: b.kind, schema: b.schema, name: b.shown.Name, builtin: b})
+		return box
+	}
 	for _, b := range builtins() {
 		box.add(tool{shown: b.shown, kind: b.kind, schema: b.schema, hasReason: b.hasReason, name: b.shown.Name, builtin: b})
 	}

@@ -313,9 +313,14 @@ func (w *world) work(task domain.Task) {
 			taking, err = w.engine.TakeCall(ctx, domain.CallID(task.Subject), task.Revision, true)
 			w.must(err)
 		}
+		if taking.Decide != nil {
+			w.decide(taking.Decide)
+		}
 		if taking.Sending != nil {
 			w.carry(taking.Sending)
 		}
+	case domain.TaskCallJudge, domain.TaskRequestReview, domain.TaskBotClose, domain.TaskRulePreview:
+		w.workDeciders(task)
 	case domain.TaskCallLapse:
 		w.must(w.engine.LapseCall(ctx, domain.CallID(task.Subject)))
 	case domain.TaskRequestElapse:

@@ -54,7 +54,8 @@ var dues = []promise{
 		}
 		allowed, sending := call(domain.CallAllowed, now), call(domain.CallSending, now)
 		allowedLate, sendingLate := call(domain.CallAllowed, late), call(domain.CallSending, late)
-		call(domain.CallChecking, late)
+		judged := call(domain.CallChecking, late)
+		expect(domain.TaskCallJudge, string(judged.ID), 1, late, domain.UrgencyJudge)
 		expect(domain.TaskCallSend, string(allowedLate.ID), 1, late, domain.UrgencyAnswer)
 		expect(domain.TaskCallSend, string(allowed.ID), 1, now, domain.UrgencyAnswer)
 		expect(domain.TaskCallLapse, string(sendingLate.ID), 1, late, domain.UrgencyAnswer)
@@ -74,6 +75,18 @@ var dues = []promise{
 		expect(domain.TaskRequestElapse, string(pendingLate.ID), late.UnixMilli(), late, domain.UrgencyTurn)
 		expect(domain.TaskRequestElapse, string(pending.ID), now.UnixMilli(), now, domain.UrgencyTurn)
 
+		for _, dueAt := range []*time.Time{soon, nil, late} {
+			r := w.newRequest(allowed)
+			r.ExpiresAt, r.ReviewDueAt = w.now.Add(time.Hour), dueAt
+			b := &domain.Bot{ID: newID[domain.BotID](domain.PrefixBot), Organization: w.org.ID, Kind: domain.BotLasting, ClosingDueAt: dueAt}
+			p := &domain.Preview{ID: newID[domain.PreviewID](domain.PrefixPreview), DueAt: dueAt, CreatedAt: w.now}
+			w.commit(r, b, p)
+			if dueAt == late {
+				expect(domain.TaskRequestReview, string(r.ID), 1, late, domain.UrgencyReview)
+				expect(domain.TaskBotClose, string(b.ID), 1, late, domain.UrgencyRest)
+				expect(domain.TaskRulePreview, string(p.ID), 1, late, domain.UrgencyJudge)
+			}
+		}
 		for _, dueAt := range []*time.Time{now, late, soon, nil} {
 			g, c := w.newGrant(), w.newConnection()
 			g.SettleDueAt, c.LookDueAt = dueAt, dueAt

@@ -26,7 +26,9 @@ var facts = []promise{
 		grant, revoked, ofOther := w.newGrant(), w.newGrant(), w.newGrant()
 		grant.Bot, revoked.Bot, ofOther.Bot = bot.ID, bot.ID, bot.ID
 		revoked.RevokedAt, ofOther.Member = ptr(w.now), other.ID
-		commit := domain.Commit{Rows: []domain.Row{owner, bot, chat, elsewhere, turn, earlier, a, b, c, w.newCall(w.newTurn(elsewhere), 1, 0),
+		rule, everywhere, off, deleted, ofOthers, elsewhereOnly := w.newRule(bot.ID), w.newRule(""), w.newRule(bot.ID), w.newRule(""), w.newRule(bot.ID), w.newRule("")
+		off.Enabled, deleted.DeletedAt, ofOthers.Member, elsewhereOnly.Organization = false, ptr(w.now), other.ID, "org_other"
+		commit := domain.Commit{Rows: []domain.Row{rule, everywhere, off, deleted, ofOthers, elsewhereOnly, owner, bot, chat, elsewhere, turn, earlier, a, b, c, w.newCall(w.newTurn(elsewhere), 1, 0),
 			own, shared, foreign, gone, tool, goneTool, grant, revoked, ofOther, w.newGrant()}}
 		commit.Inputs = []domain.Input{w.newInput(chat), w.newInput(chat), w.newInput(elsewhere)}
 		for i := range 3 {
@@ -41,7 +43,8 @@ var facts = []promise{
 			Owners: map[domain.BotID]domain.Bot{owner.ID: *owner, w.bot.ID: *w.bot},
 			Rights: []domain.Rights{{Member: *other, Token: *otherToken}, {Member: *w.member, Token: *w.token}, {Member: *w.member, Token: *second}},
 			Items:  items, Calls: []domain.Call{*b, *a, *c}, Inbox: commit.Inputs[:2],
-			Connections: []domain.Connection{*own, *shared}, HostTools: []domain.HostTool{*tool}, Grants: []domain.Grant{*grant}})
+			Connections: []domain.Connection{*own, *shared}, HostTools: []domain.HostTool{*tool}, Grants: []domain.Grant{*grant},
+			Rules: []domain.Rule{*rule, *everywhere}})
 	}},
 	{"a Main Bot has nobody above it, and a ring of owners ends", func(w *world) {
 		w.settle()
@@ -92,6 +95,26 @@ var facts = []promise{
 			Organization: *w.org, Chat: *chat, Turn: *turn, Call: *call, Request: request, Connection: connection,
 			Rights: []domain.Rights{{Member: *w.member, Token: *w.token}}, Grants: []domain.Grant{*grant},
 			Siblings: []domain.CallStanding{{ID: beside.ID, Status: domain.CallDenied, Ended: true}, {ID: call.ID, Status: domain.CallWaiting}}})
+	}},
+	{"a call in checking gets its Bot, owners and Rules; one that rests on others gets those", func(w *world) {
+		w.settle()
+		chat := w.newChat()
+		turn := w.newTurn(chat)
+		call, allowed := w.newCall(turn, 1, 0), w.newCall(turn, 1, 1)
+		rule, grant := w.newRule(w.bot.ID), w.newGrant()
+		grant.Bot, grant.RevokedAt = "bot_above", ptr(w.now)
+		rule.DeletedAt = ptr(w.now)
+		inForce := w.newRule("")
+		call.Status = domain.CallChecking
+		allowed.Decided = &domain.DecidedBy{Step: domain.StepDecider, By: domain.ByBot("bot_above"), Grant: grant.ID, Rule: rule.ID}
+		w.commit(chat, turn, call, allowed, rule, inForce, grant)
+		got := must[domain.CallFacts](w)(w.store.CallFacts(w.ctx, call.ID))
+		w.same("judging", got.Judging, &domain.JudgeFacts{Bot: *w.bot, MainBot: w.bot.ID, Owners: map[domain.BotID]domain.Bot{}, Rules: []domain.Rule{*inForce}})
+		got = must[domain.CallFacts](w)(w.store.CallFacts(w.ctx, allowed.ID))
+		w.same("strength", got.Strength, domain.Strength{Grant: grant, Rule: rule})
+		if got.Judging != nil {
+			w.Fatal("a call that is not in checking was loaded for the judge")
+		}
 	}},
 	{"a call of a host tool gets the tool of its organization that is not deleted", func(w *world) {
 		w.settle()

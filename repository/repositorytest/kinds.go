@@ -83,7 +83,7 @@ var kinds = []kind{
 	}, nil, "Organization", "CreatedAt"),
 	kindOf("chat", domain.PrefixChat, func(ctx context.Context, s engine.Store, id string) (domain.Chat, error) {
 		return s.Chat(ctx, domain.ChatID(id))
-	}, nil, "Organization", "Member", "Bot", "Kind", "Parent", "CreatedAt"),
+	}, nil, "Organization", "Member", "Bot", "Kind", "Parent", "Request", "CreatedAt"),
 	kindOf("turn", domain.PrefixTurn, func(ctx context.Context, s engine.Store, id string) (domain.Turn, error) {
 		return s.Turn(ctx, domain.TurnID(id))
 	}, nil, "Organization", "Chat", "Bot", "Member", "CreatedAt"),
@@ -99,11 +99,16 @@ var kinds = []kind{
 	kindOf("request", domain.PrefixRequest, func(ctx context.Context, s engine.Store, id string) (domain.Request, error) {
 		return s.Request(ctx, domain.RequestID(id))
 	}, nil, "Organization", "Member", "Bot", "Capability", "Reason", "Chain", "Chat", "Turn", "Call", "Delegation", "Arguments",
-		"App", "Unknown", "Tags", "CreatedAt"),
+		"App", "Plan", "OnExpire", "Unknown", "Tags", "CreatedAt"),
 	kindOf("grant", domain.PrefixGrant, func(ctx context.Context, s engine.Store, id string) (domain.Grant, error) {
 		return s.Grant(ctx, domain.GrantID(id))
-	}, nil, "Organization", "Member", "Bot", "Capability", "Decision", "Scope", "Chat", "Revision", "Source", "Request", "CreatedAt"),
-	kindOf[domain.Rule]("rule", domain.PrefixRule, nil, nil, "Organization", "Member", "Bot", "Source", "Request", "CreatedAt"),
+	}, nil, "Organization", "Member", "Bot", "Capability", "Decision", "Scope", "Chat", "Revision", "Source", "Request", "Parent", "CreatedAt"),
+	kindOf("rule", domain.PrefixRule, func(ctx context.Context, s engine.Store, id string) (domain.Rule, error) {
+		return s.Rule(ctx, domain.RuleID(id))
+	}, nil, "Organization", "Member", "Bot", "Source", "Keeper", "Request", "CreatedAt"),
+	kindOf("preview", domain.PrefixPreview, func(ctx context.Context, s engine.Store, id string) (domain.Preview, error) {
+		return s.Preview(ctx, domain.PreviewID(id))
+	}, nil, "Organization", "Member", "Bot", "Text", "Effect", "Number", "CreatedAt"),
 }
 
 func versionOf(row domain.Row) int64 { return reflect.ValueOf(row).Elem().FieldByName("Version").Int() }

@@ -92,6 +92,11 @@ func (w *world) newGrant() *domain.Grant {
 		Scope: domain.ScopeLifetime, CreatedAt: w.now}
 }
 
+func (w *world) newRule(bot domain.BotID) *domain.Rule {
+	return &domain.Rule{ID: newID[domain.RuleID](domain.PrefixRule), Organization: w.org.ID, Member: w.member.ID, Bot: bot,
+		Text: "Never.", Effect: domain.DecisionDeny, Enabled: true, CreatedAt: w.now}
+}
+
 func (w *world) newConnection() *domain.Connection {
 	return &domain.Connection{ID: newID[domain.ConnectionID](domain.PrefixConnection), Organization: w.org.ID, Member: w.member.ID,
 		Name: "mail", Transport: domain.TransportHTTP, Revision: 1, CreatedAt: w.now, UpdatedAt: w.now}

@@ -246,3 +246,37 @@ func TestTheTermsOfAPlan(t *testing.T) {
 		t.Errorf("the Chat is %+v", got)
 	}
 }
+
+// A message to an archived Bot is taken and its Turn says why nothing comes of it.
+func TestATurnOfAnArchivedBotFails(t *testing.T) {
+	w := newWorld(t)
+	bot := w.bot("Gone", "", "")
+	chat := w.chatWith(bot)
+	w.must(w.engine.ArchiveBot(t.Context(), w.me, bot))
+	turn := w.say(chat, sendScript)
+	w.run()
+	if v := w.wantStatus(turn, domain.TurnFailed); v.Turn.Error != "The Bot is archived." || len(v.Calls) != 0 {
+		t.Errorf("the Turn ended with %q", v.Turn.Error)
+	}
+	_, err := w.engine.CreateChat(t.Context(), w.me, engine.NewChat{Bot: bot})
+	w.wantCode(err, domain.CodeConflict)
+}
+
+// What the last look refused is kept beside what the check had found.
+func TestTheLastLookLeavesEvidence(t *testing.T) {
+	w := newWorld(t)
+	grant := w.grant(w.main(), domain.DecisionAllow)
+	turn := w.say(w.newChat(), sendScript)
+	task, _ := w.rings.next(w.clock.now())
+	for task.Kind != domain.TaskTurnStep {
+		task, _ = w.rings.next(w.clock.now())
+	}
+	w.work(task)
+	w.must(w.engine.RevokeGrant(t.Context(), w.me, grant.ID))
+	w.run()
+	call := w.view(turn).Calls[0]
+	last := call.Evidence[len(call.Evidence)-1]
+	if call.Status != domain.CallDenied || last.Step != domain.StepGrant || last.Found != "the Grant that allowed it was revoked" {
+		t.Fatalf("the call is %s with %+v", call.Status, call.Evidence)
+	}
+}

@@ -91,7 +91,9 @@ func TestACallOfAHostThatGoesWrong(t *testing.T) {
 		says     string
 		received int64
 	}{
-		"an error status": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no such place", 422) }, ready, false, "422: no such place", 1},
+		"an error status": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "no such place", http.StatusUnprocessableEntity)
+		}, ready, false, "422: no such place", 1},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}, ready, false, "307", 1},

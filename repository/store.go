@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"io"
 	"log/slog"
 	"sync/atomic"
@@ -51,12 +52,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		open = s.openPostgres
 	}
 	if err := open(ctx, o); err != nil {
-		s.Close()
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	if err := s.raisePositions(ctx); err != nil {
-		s.Close()
-		return nil, err
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }

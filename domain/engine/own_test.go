@@ -81,7 +81,7 @@ func TestOnlyAHelperOfTheChatIsPromoted(t *testing.T) {
 // A Bot is made once, also when the process dies around the commit that makes it.
 func TestABotIsMadeOnce(t *testing.T) {
 	for n := 1; n <= 6; n++ {
-		w := newWorld(t)
+		w := newWorldAlone(t)
 		chat := w.newChat()
 		turn := w.say(chat, strings.Replace(spawnScript, "openbot_spawn", "openbot_create_bot", 1))
 		w.run()
@@ -253,6 +253,7 @@ func TestATurnOfAnArchivedBotFails(t *testing.T) {
 	bot := w.bot("Gone", "", "")
 	chat := w.chatWith(bot)
 	w.must(w.engine.ArchiveBot(t.Context(), w.me, bot))
+	w.run()
 	turn := w.say(chat, sendScript)
 	w.run()
 	if v := w.wantStatus(turn, domain.TurnFailed); v.Turn.Error != "The Bot is archived." || len(v.Calls) != 0 {

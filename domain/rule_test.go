@@ -91,6 +91,9 @@ func TestNoAnswerAllowsWhatNoRuleSays(t *testing.T) {
 				Effect: rapid.SampledFrom([]string{"allow", "deny", "either", ""}).Draw(t, "effect"),
 				Keeper: rapid.SampledFrom([]domain.BotID{"", "", "bot_9"}).Draw(t, "keeper")})
 		}
+		if len(rules) > 0 && rapid.Bool().Draw(t, "plain") {
+			rules[0].Text, rules[0].Effect, rules[0].Keeper = "Allow it.", "allow", ""
+		}
 		type quote struct {
 			Rule    string `json:"rule"`
 			Verdict string `json:"verdict"`
@@ -101,6 +104,9 @@ func TestNoAnswerAllowsWhatNoRuleSays(t *testing.T) {
 			quotes = append(quotes, quote{rapid.SampledFrom([]string{"rul_0", "rul_0", "rul_0", "rul_1", "rul_2", "rul_9", ""}).Draw(t, "of"),
 				rapid.SampledFrom([]string{"allow", "allow", "deny", "Allow", ""}).Draw(t, "verdict"),
 				rapid.SampledFrom([]string{"Allow it.", "Allow it.", "Allow it.", "Never.", "Ever.", "Never. Ever.", "it.", "", "Do it."}).Draw(t, "quote")})
+		}
+		if rapid.Bool().Draw(t, "fits") {
+			quotes = append(quotes, quote{"rul_0", "allow", "Allow it."})
 		}
 		raw, err := json.Marshal(map[string]any{"quotes": quotes})
 		if err != nil {

@@ -91,8 +91,9 @@ func TestNoAnswerAllowsWhatNoRuleSays(t *testing.T) {
 				Effect: rapid.SampledFrom([]string{"allow", "deny", "either", ""}).Draw(t, "effect"),
 				Keeper: rapid.SampledFrom([]domain.BotID{"", "", "bot_9"}).Draw(t, "keeper")})
 		}
-		if len(rules) > 0 && rapid.Bool().Draw(t, "plain") {
-			rules[0].Text, rules[0].Effect, rules[0].Keeper = "Allow it.", "allow", ""
+		verdict := rapid.SampledFrom([]string{"", "allow", "deny"}).Draw(t, "fitting")
+		if len(rules) > 0 && verdict != "" {
+			rules[0].Text, rules[0].Effect, rules[0].Keeper = "Allow it.", verdict, ""
 		}
 		type quote struct {
 			Rule    string `json:"rule"`
@@ -105,8 +106,8 @@ func TestNoAnswerAllowsWhatNoRuleSays(t *testing.T) {
 				rapid.SampledFrom([]string{"allow", "allow", "deny", "Allow", ""}).Draw(t, "verdict"),
 				rapid.SampledFrom([]string{"Allow it.", "Allow it.", "Allow it.", "Never.", "Ever.", "Never. Ever.", "it.", "", "Do it."}).Draw(t, "quote")})
 		}
-		if rapid.Bool().Draw(t, "fits") {
-			quotes = append(quotes, quote{"rul_0", "allow", "Allow it."})
+		if verdict != "" {
+			quotes = append(quotes, quote{"rul_0", verdict, "Allow it."})
 		}
 		raw, err := json.Marshal(map[string]any{"quotes": quotes})
 		if err != nil {

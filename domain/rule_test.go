@@ -85,11 +85,11 @@ func TestNoAnswerAllowsWhatNoRuleSays(t *testing.T) {
 	reached := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		var rules []domain.Rule
-		for i := range rapid.IntRange(0, 3).Draw(t, "rules") {
+		for i := range rapid.SampledFrom([]int{3, 3, 2, 1, 0}).Draw(t, "rules") {
 			rules = append(rules, domain.Rule{ID: domain.RuleID(fmt.Sprintf("rul_%d", i)), Enabled: true, Version: 1,
 				Text:   rapid.SampledFrom([]string{"Allow it.", "Never. Ever.", "Allow it. Never."}).Draw(t, "text"),
-				Effect: rapid.SampledFrom([]string{"allow", "deny", "either", ""}).Draw(t, "effect"),
-				Keeper: rapid.SampledFrom([]domain.BotID{"", "", "bot_9"}).Draw(t, "keeper")})
+				Effect: rapid.SampledFrom([]string{"either", "either", "allow", "deny", ""}).Draw(t, "effect"),
+				Keeper: rapid.SampledFrom([]domain.BotID{"", "", "", "bot_9"}).Draw(t, "keeper")})
 		}
 		type quote struct {
 			Rule    string `json:"rule"`
@@ -97,10 +97,14 @@ func TestNoAnswerAllowsWhatNoRuleSays(t *testing.T) {
 			Quote   string `json:"quote"`
 		}
 		var quotes []quote
-		for range rapid.IntRange(0, 4).Draw(t, "quotes") {
-			quotes = append(quotes, quote{rapid.SampledFrom([]string{"rul_0", "rul_1", "rul_2", "rul_9", ""}).Draw(t, "of"),
-				rapid.SampledFrom([]string{"allow", "allow", "deny", "Allow", ""}).Draw(t, "verdict"),
-				rapid.SampledFrom([]string{"Allow it.", "Never.", "Ever.", "Never. Ever.", "it.", "", "Do it."}).Draw(t, "quote")})
+		for range rapid.SampledFrom([]int{0, 0, 1, 2, 3, 4}).Draw(t, "quotes") {
+			quotes = append(quotes, quote{rapid.SampledFrom([]string{"rul_0", "rul_0", "rul_1", "rul_1", "rul_2", "rul_9", ""}).Draw(t, "of"),
+				rapid.SampledFrom([]string{"allow", "allow", "deny", "deny", "Allow", ""}).Draw(t, "verdict"),
+				rapid.SampledFrom([]string{"Allow it.", "Allow it.", "Never.", "Never.", "Ever.", "Never. Ever.", "it.", ""}).Draw(t, "quote")})
+		}
+		if len(rules) > 0 && rapid.IntRange(0, 2).Draw(t, "an honest one") > 0 {
+			r := rapid.SampledFrom(rules).Draw(t, "honest of")
+			quotes = append(quotes, quote{string(r.ID), rapid.SampledFrom([]string{"allow", "deny"}).Draw(t, "honest verdict"), domain.Sentences(r.Text)[0]})
 		}
 		raw, err := json.Marshal(map[string]any{"quotes": quotes})
 		if err != nil {

@@ -83,7 +83,7 @@ func TestQuotesAreWholeSentences(t *testing.T) {
 // every allow.
 func TestNoAnswerAllowsWhatNoRuleSays(t *testing.T) {
 	reached := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
+	law := func(t *rapid.T) {
 		var rules []domain.Rule
 		for i := range rapid.SampledFrom([]int{3, 3, 2, 1, 0}).Draw(t, "rules") {
 			rules = append(rules, domain.Rule{ID: domain.RuleID(fmt.Sprintf("rul_%d", i)), Enabled: true, Version: 1,
@@ -102,7 +102,7 @@ func TestNoAnswerAllowsWhatNoRuleSays(t *testing.T) {
 				rapid.SampledFrom([]string{"allow", "allow", "deny", "deny", "Allow", ""}).Draw(t, "verdict"),
 				rapid.SampledFrom([]string{"Allow it.", "Allow it.", "Never.", "Never.", "Ever.", "Never. Ever.", "it.", ""}).Draw(t, "quote")})
 		}
-		if len(rules) > 0 && rapid.IntRange(0, 2).Draw(t, "an honest one") > 0 {
+		if len(rules) > 0 && rapid.IntRange(0, 2).Draw(t, "an honest one") < 2 {
 			r := rapid.SampledFrom(rules).Draw(t, "honest of")
 			quotes = append(quotes, quote{string(r.ID), rapid.SampledFrom([]string{"allow", "deny"}).Draw(t, "honest verdict"), domain.Sentences(r.Text)[0]})
 		}
@@ -111,7 +111,7 @@ func TestNoAnswerAllowsWhatNoRuleSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer := string(raw)
-		if rapid.IntRange(0, 9).Draw(t, "broken") == 0 {
+		if rapid.IntRange(0, 9).Draw(t, "broken") == 9 {
 			answer = answer[:rapid.IntRange(0, len(answer)).Draw(t, "cut")]
 		}
 		v := domain.ReadVerdict(rules, answer)
@@ -132,7 +132,11 @@ func TestNoAnswerAllowsWhatNoRuleSays(t *testing.T) {
 		if v.Decision == "" && (v.Quote != "" || v.Rule != "" || v.Why == "") {
 			t.Fatalf("no decision with %+v", v)
 		}
-	})
+	}
+	// A hundred draws reach every end nearly always; some more always.
+	for range 5 {
+		rapid.Check(t, law)
+	}
 	for _, d := range []string{"allow", "deny", ""} {
 		if reached[d] == 0 {
 			t.Errorf("no answer came to %q", d)

@@ -139,9 +139,7 @@ func (w *wayUp) review() {
 // may give it.
 func TestRandomChainsKeepTheLaw(t *testing.T) {
 	reached := map[string]int{}
-	checks := 0
-	rapid.Check(t, func(t *rapid.T) {
-		checks++
+	law := func(t *rapid.T) {
 		w := newWayUp(t)
 		for w.r.Status == domain.RequestPending && w.r.Approver.Tag == domain.TagBot {
 			if w.steps++; w.steps > 2*len(w.r.Chain) {
@@ -169,8 +167,16 @@ func TestRandomChainsKeepTheLaw(t *testing.T) {
 			reached["bot "+string(w.r.Status)]++
 		}
 		w.check(reached)
-	})
-	reachedAll(t, reached, checks, "person", "bot allowed", "bot denied", "endorsement kept", "capped by a Rule", "parent kept", "rule of a Bot")
+	}
+	// A hundred draws reach every end nearly always; some more always.
+	for range 5 {
+		rapid.Check(t, law)
+	}
+	for _, what := range []string{"person", "bot allowed", "bot denied", "endorsement kept", "capped by a Rule", "parent kept", "rule of a Bot"} {
+		if reached[what] == 0 {
+			t.Errorf("no chain reached: %s", what)
+		}
+	}
 }
 
 // check looks at what the final decision left.

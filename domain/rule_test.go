@@ -85,11 +85,14 @@ func TestNoAnswerAllowsWhatNoRuleSays(t *testing.T) {
 	reached := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		var rules []domain.Rule
-		for i := range rapid.IntRange(0, 3).Draw(t, "rules") {
+		for i := range rapid.SampledFrom([]int{1, 2, 3, 1, 2, 3, 0}).Draw(t, "rules") {
 			rules = append(rules, domain.Rule{ID: domain.RuleID(fmt.Sprintf("rul_%d", i)), Enabled: true, Version: 1,
-				Text:   rapid.SampledFrom([]string{"Allow it.", "Never. Ever.", "Allow it. Never."}).Draw(t, "text"),
+				Text:   rapid.SampledFrom([]string{"Allow it.", "Allow it.", "Never. Ever.", "Allow it. Never."}).Draw(t, "text"),
 				Effect: rapid.SampledFrom([]string{"allow", "deny", "either", ""}).Draw(t, "effect"),
 				Keeper: rapid.SampledFrom([]domain.BotID{"", "", "bot_9"}).Draw(t, "keeper")})
+		}
+		if len(rules) > 0 && rapid.Bool().Draw(t, "plain") {
+			rules[0].Text, rules[0].Effect, rules[0].Keeper = "Allow it.", "allow", ""
 		}
 		type quote struct {
 			Rule    string `json:"rule"`
@@ -98,9 +101,12 @@ func TestNoAnswerAllowsWhatNoRuleSays(t *testing.T) {
 		}
 		var quotes []quote
 		for range rapid.IntRange(0, 4).Draw(t, "quotes") {
-			quotes = append(quotes, quote{rapid.SampledFrom([]string{"rul_0", "rul_1", "rul_2", "rul_9", ""}).Draw(t, "of"),
+			quotes = append(quotes, quote{rapid.SampledFrom([]string{"rul_0", "rul_0", "rul_0", "rul_1", "rul_2", "rul_9", ""}).Draw(t, "of"),
 				rapid.SampledFrom([]string{"allow", "allow", "deny", "Allow", ""}).Draw(t, "verdict"),
-				rapid.SampledFrom([]string{"Allow it.", "Never.", "Ever.", "Never. Ever.", "it.", "", "Do it."}).Draw(t, "quote")})
+				rapid.SampledFrom([]string{"Allow it.", "Allow it.", "Allow it.", "Never.", "Ever.", "Never. Ever.", "it.", "", "Do it."}).Draw(t, "quote")})
+		}
+		if rapid.Bool().Draw(t, "fits") {
+			quotes = append(quotes, quote{"rul_0", "allow", "Allow it."})
 		}
 		raw, err := json.Marshal(map[string]any{"quotes": quotes})
 		if err != nil {

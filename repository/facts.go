@@ -67,7 +67,7 @@ func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFac
 			return err
 		}
 		if f.Calls, err = listOn(ctx, s, db, "read the calls", callRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Where("chat_id = ?", f.Chat.ID).Order(`turn_id, step, "position"`)
+			return db.Where("chat_id = ? AND parent_id = ''", f.Chat.ID).Order(`turn_id, step, "position"`)
 		}); err != nil {
 			return err
 		}
@@ -121,8 +121,8 @@ var callQuery = sync.OnceValue(func() string {
 })
 
 // CallFacts gives everything that a move of one call needs, in four statements on
-// one connection, and a few more for a call that rests on a Rule or on a Bot's Grant,
-// or that the judge has not seen. A Connection is given even when it was deleted meanwhile; a host
+// one connection, and a few more for a program and its calls, for a call that rests on
+// a Rule or on a Bot's Grant, or that the judge has not seen. A Connection is given even when it was deleted meanwhile; a host
 // tool is found by its name and only while it is not deleted.
 func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFacts, error) {
 	var f domain.CallFacts
@@ -157,6 +157,9 @@ func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFac
 		if f.Siblings, err = s.siblings(ctx, db, f.Call); err != nil {
 			return err
 		}
+		if err = s.program(ctx, db, &f); err != nil {
+			return err
+		}
 		if f.Strength, err = s.strength(ctx, db, f.Call.Decided); err != nil || f.Call.Status != domain.CallChecking {
 			return err
 		}
@@ -167,6 +170,27 @@ func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFac
 		return domain.CallFacts{}, err
 	}
 	return f, nil
+}
+
+// program gives the calls of a program, and the program of a call.
+func (s *Store) program(ctx context.Context, db *gorm.DB, f *domain.CallFacts) error {
+	if f.Call.Parent != "" {
+		parents, err := listOn(ctx, s, db, "read a program", callRow.domain, byID(f.Call.Parent))
+		if err != nil {
+			return err
+		}
+		if len(parents) == 1 {
+			f.Parent = &parents[0]
+		}
+	}
+	if f.Call.Kind != domain.CallProgram {
+		return nil
+	}
+	var err error
+	f.Children, err = listOn(ctx, s, db, "read the calls of a program", callRow.domain, func(db *gorm.DB) *gorm.DB {
+		return db.Where("turn_id = ? AND step = ? AND parent_id = ?", f.Call.Turn, f.Call.Step, f.Call.ID).Order(`"position"`)
+	})
+	return err
 }
 
 // strength gives what an allow rests on, as it stands now.

@@ -82,7 +82,7 @@ func TestADeathAtAnyPointOfAProgramEndsTheSame(t *testing.T) {
 				w.wantProgramEnd(chat, sent)
 			})
 			if points > 0 {
-				if points < map[string]int{"commit": 12, "ring": 8}[where] {
+				if points < map[string]int{"commit": 14, "ring": 7}[where] {
 					t.Errorf("only %d points of death after a %s were found", points, where)
 				}
 				break

@@ -31,6 +31,7 @@ func TestTheCallsOfAProgram(t *testing.T) {
 	if at := slices.Index(keys, "toolCallId"); at < 0 || len(keys) < at+5 || !slices.Equal(keys[at:at+5], want) {
 		t.Errorf("the fields are %v", keys)
 	}
+	h.signIn(h.secret).get("/").shows(t, "A program of the Bot makes this call: its call 1, at line 1, column 7", "await app.call(&#34;mail&#34;")
 	g.same("turns/read-200-program", h.call("GET", "/v1/turns/"+turn, ""))
 	h.ok(200, "POST", "/v1/requests/"+request, `{"expected":0,"decision":"allow"}`)
 	h.work()

@@ -21,7 +21,7 @@ type Options struct {
 	Hosts  engine.Hosts
 	// Programs runs the programs of Bots.
 	Programs engine.Programs
-	Logger *slog.Logger
+	Logger   *slog.Logger
 	// Metrics counts what went out; nil counts nothing.
 	Metrics *Metrics
 }

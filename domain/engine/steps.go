@@ -268,7 +268,9 @@ func ran(d *draft, call domain.Call, failed bool, text string) (*domain.Call, *d
 // planTool checks a call of a tool, whoever asked for it. reason stands in place of
 // one in the arguments.
 func (e *Engine) planTool(ctx context.Context, d *draft, w *stepWork, call domain.Call, t tool, given json.RawMessage, reason string) (*domain.Call, *domain.Request, error) {
-	ran := func(failed bool, text string) (*domain.Call, *domain.Request, error) { return ran(d, call, failed, text) }
+	ran := func(failed bool, text string) (*domain.Call, *domain.Request, error) {
+		return ran(d, call, failed, text)
+	}
 	arguments, within, err := splitArguments(given, t.hasReason)
 	if err != nil {
 		call.Arguments = quoted(given)

@@ -24,6 +24,7 @@ import (
 	"openbot/domain"
 	"openbot/domain/engine"
 	"openbot/model"
+	"openbot/program"
 	"openbot/queue"
 	"openbot/repository"
 	"openbot/scheduler"
@@ -160,14 +161,19 @@ func (a *App) openWorker(sealer *apps.Sealer) error {
 		options.InProcess = map[string]http.Handler{exampleHost: handler}
 	}
 	a.apps = apps.New(options)
-	w := worker.New(worker.Options{Engine: a.engine, Models: a.models, Apps: a.apps, Hosts: a.apps, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
-	// Three servers: slow models and Apps fill the first, and answers still get through
-	// on the second; a slow judge fills the third alone.
+	programs, err := program.NewRunner(program.RunOptions{})
+	if err != nil {
+		return err
+	}
+	w := worker.New(worker.Options{Engine: a.engine, Models: a.models, Apps: a.apps, Hosts: a.apps, Programs: programs, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
+	// Four servers: slow models and Apps fill the first, and answers still get through
+	// on the second; a slow judge fills the third alone, and programs the fourth.
 	a.workers = []*queue.Server{
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log,
 			Only: []domain.Urgency{domain.UrgencyAnswer, domain.UrgencyTurn, domain.UrgencyReview, domain.UrgencyRest}}, w.Handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyAnswer}}, w.Handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyJudge}}, w.Handle),
+		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyProgram}}, w.Handle),
 	}
 	return nil
 }

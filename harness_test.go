@@ -21,6 +21,7 @@ import (
 
 	"openbot/build/testenv/services"
 	"openbot/config"
+	"openbot/program"
 )
 
 // asProgram makes this test binary run as openbot itself, so that tests can start
@@ -28,6 +29,9 @@ import (
 const asProgram = "OPENBOT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == program.ChildArgument {
+		os.Exit(program.Main(os.Stdin, os.Stdout))
+	}
 	if os.Getenv(asProgram) != "" {
 		main()
 		return

@@ -13,12 +13,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"openbot/config"
+	"openbot/program"
 )
 
 // version is set by the build.
 var version = "dev"
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == program.ChildArgument {
+		os.Exit(program.Main(os.Stdin, os.Stdout)) // this process runs one program of a Bot and nothing else
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := command().ExecuteContext(ctx); err != nil {

@@ -41,6 +41,7 @@ type house struct {
 	me       engineMe
 	tool     func(call domain.Call) (text string, failed bool) // the App
 	look     func(c domain.Connection) (domain.AppLook, *domain.AppError)
+	program  func(run *engine.ProgramRun) domain.ProgramOutcome // what the program of a Bot does
 }
 
 type engineMe struct {
@@ -177,6 +178,12 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 			return h.engine.LoseCall(ctx, taking.Sending)
 		}
 		return h.engine.SettleCall(ctx, taking.Sending, failed, text)
+	case domain.TaskProgramRun:
+		run, err := h.engine.PrepareProgram(ctx, domain.CallID(task.Subject), task.Revision)
+		if err != nil || run == nil {
+			return err
+		}
+		return h.engine.CommitProgram(ctx, run, h.program(run))
 	case domain.TaskCallJudge:
 		j, err := h.engine.PrepareJudge(ctx, domain.CallID(task.Subject), task.Revision)
 		if err != nil || j == nil {

@@ -100,6 +100,9 @@ func requestCard(r domain.Request, n names, now time.Time) web.Request {
 	} else if r.Capability.Action == domain.ActionToolsCall {
 		card.Tool = r.Capability.Target
 	}
+	if c := r.Code; c != nil {
+		card.Program, card.Place = c.Program, fmt.Sprintf("its call %d, at line %d, column %d", c.Index+1, c.Line, c.Column)
+	}
 	if r.Unknown != nil {
 		at := moment(time.UnixMilli(r.Unknown.SentAtMs), now)
 		card.UnknownAt = &at

@@ -42,6 +42,7 @@ type Request struct {
 	Delegation    domain.DelegationID     `json:"delegation,omitempty"`
 	Arguments     json.RawMessage         `json:"arguments" doc:"The exact arguments of what is asked for."`
 	App           *SavedCall              `json:"app,omitempty" doc:"The saved call of an App tool."`
+	Code          *Code                   `json:"code,omitempty" doc:"Of a call from a program: the whole program, and where the call stands in it."`
 	Plan          *string                 `json:"plan,omitempty" doc:"The plan that is handed in."`
 	Review        *domain.ChatID          `json:"review,omitempty" doc:"The Chat in which a Bot decides it, or decided it last."`
 	Unknown       *Unknown                `json:"unknown,omitempty" doc:"The call went out, and nobody knows whether it ran."`
@@ -62,6 +63,14 @@ type SavedCall struct {
 	Tool       string              `json:"tool" doc:"The App's own name for the tool."`
 	Arguments  json.RawMessage     `json:"arguments"`
 	SHA256     string              `json:"sha256" doc:"Of the RFC 8785 form of the arguments, in hex."`
+}
+
+// Code is a program and the place of one call in it.
+type Code struct {
+	Program string `json:"program"`
+	Index   int    `json:"index" doc:"The number of the call, from 0."`
+	Line    int    `json:"line" doc:"From 1; 0 when no code of the program made the call itself."`
+	Column  int    `json:"column" doc:"From 1, in characters; 0 as above."`
 }
 
 // Unknown says when a call without an answer went out.
@@ -100,6 +109,9 @@ func wireRequest(r domain.Request) Request {
 		Revision: r.Revision, CreatedAt: ms(r.CreatedAt), ExpiresAt: ms(r.ExpiresAt)}
 	if a := r.App; a != nil {
 		out.App = &SavedCall{Connection: a.Connection, Revision: a.Revision, Tool: a.Tool, Arguments: out.Arguments, SHA256: a.SHA256}
+	}
+	if c := r.Code; c != nil {
+		out.Code = &Code{Program: c.Program, Index: c.Index, Line: c.Line, Column: c.Column}
 	}
 	if r.Plan != "" {
 		out.Plan = &r.Plan

@@ -20,7 +20,7 @@ type Turn struct {
 	Error      *string       `json:"error" doc:"Why it failed."`
 	WaitingFor []WaitingFor  `json:"waitingFor"`
 	Usage      TurnUsage     `json:"usage"`
-	Calls      []Call        `json:"calls" doc:"The tool calls, in order."`
+	Calls      []Call        `json:"calls" doc:"The tool calls, in order; the calls that a program made stand after those that the model asked for in the same step."`
 	CreatedAt  int64         `json:"createdAt"`
 	UpdatedAt  int64         `json:"updatedAt"`
 }
@@ -111,7 +111,7 @@ func wireTurn(v engine.TurnView) Turn {
 			result := c.Result
 			call.Result = &result
 		}
-		if c.Open() && (c.Status == domain.CallWaiting || c.Status == domain.CallUnknown) {
+		if c.Open() && c.Kind != domain.CallProgram && (c.Status == domain.CallWaiting || c.Status == domain.CallUnknown) {
 			out.WaitingFor = append(out.WaitingFor, WaitingFor{ToolCall: c.ID, Request: c.Request})
 		}
 		out.Calls = append(out.Calls, call)

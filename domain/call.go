@@ -17,10 +17,13 @@ const (
 	// a judge that dies is asked again, twice at most, and one that does not answer
 	// decides nothing.
 	CallChecking CallStatus = "checking"
-	// CallWaiting waits for a Request, which has a due_at of its own. Nothing holds it.
+	// CallWaiting waits for a Request, which has a due_at of its own. A program waits for
+	// its own calls instead; the end of any of them moves it. Nothing holds it.
 	CallWaiting CallStatus = "waiting"
 	// CallAllowed may go out. A worker takes it, rung by the commit that allowed it and
-	// by the sweep at due_at. A process that dies here has sent nothing.
+	// by the sweep at due_at. A process that dies here has sent nothing. A program is run
+	// in this state, and its worker moves due_at on meanwhile; a run that dies with its
+	// process is made again, a few times.
 	CallAllowed CallStatus = "allowed"
 	// CallSending is out, or about to be, under a lease that its worker renews. The
 	// sweep looks when the lease runs out. A process that dies here leaves an outcome
@@ -57,6 +60,9 @@ const (
 	CallEventStopped  = "Stopped"
 	CallEventJudging  = "Judging"
 	CallEventCarried  = "Carried"
+	CallEventStarted  = "Started"
+	CallEventPaused   = "Paused"
+	CallEventWoken    = "Woken"
 )
 
 // CallTransitions is the law of a tool call.
@@ -67,10 +73,13 @@ var CallTransitions = []Transition{
 	{string(CallChecking), CallEventChecked, []string{string(CallChecking), string(CallWaiting), string(CallAllowed), string(CallDenied)}},
 	{string(CallChecking), CallEventStopped, []string{string(CallCancelled)}},
 	{string(CallWaiting), CallEventAnswered, []string{string(CallAllowed), string(CallDenied)}},
+	{string(CallWaiting), CallEventWoken, []string{string(CallAllowed)}},
 	{string(CallWaiting), CallEventStopped, []string{string(CallCancelled)}},
 	{string(CallAllowed), CallEventRefused, []string{string(CallDenied), string(CallFailed)}},
 	{string(CallAllowed), CallEventTaken, []string{string(CallSending)}},
 	{string(CallAllowed), CallEventCarried, []string{string(CallSucceeded), string(CallFailed)}},
+	{string(CallAllowed), CallEventStarted, []string{string(CallAllowed)}},
+	{string(CallAllowed), CallEventPaused, []string{string(CallAllowed), string(CallWaiting)}},
 	{string(CallAllowed), CallEventStopped, []string{string(CallCancelled)}},
 	{string(CallSending), CallEventReturned, []string{string(CallSucceeded), string(CallFailed)}},
 	{string(CallSending), CallEventLost, []string{string(CallAllowed), string(CallUnknown), string(CallFailed)}},
@@ -96,6 +105,9 @@ const (
 	CallOwn CallKind = "own"
 	// CallDecide is a Bot's decision in its review Chat.
 	CallDecide CallKind = "decide"
+	// CallProgram is a program of the Bot. It is run by a worker, makes calls of its own,
+	// and waits for them.
+	CallProgram CallKind = "program"
 )
 
 // Leases and tries of a call that is out.
@@ -122,8 +134,10 @@ type Call struct {
 	Member       MemberID
 	Chat         ChatID
 	Turn         TurnID
-	Step         int // the model step that asked for it, from 1
-	Position     int // its place in that step, from 0
+	Step         int              // the model step that asked for it, from 1
+	Position     int              // its place in that step, from 0; see ProgramPlace
+	Parent       CallID           // the program that made it, or ""
+	Code         *ProgramPosition // where the program made it
 	ModelID      string
 	Name         string // the tool's name as the model was shown it
 	Kind         CallKind
@@ -138,12 +152,13 @@ type Call struct {
 	Waited       bool   // a person or Bot was asked about it
 	Status       CallStatus
 	Decided      *DecidedBy
-	Evidence     []Finding // what each step of its check found, in order
-	Judgings     int       // how often the judge was asked about it
-	Request      RequestID // the Request that it waits for, or waited for last
-	Result       string    // what the model reads
-	Sends        int       // how often it went out
-	Lease        string    // of the worker that sends it now
+	Evidence     []Finding     // what each step of its check found, in order
+	Judgings     int           // how often the judge was asked about it
+	Program      *ProgramState // of a program alone
+	Request      RequestID     // the Request that it waits for, or waited for last
+	Result       string        // what the model reads
+	Sends        int           // how often it went out
+	Lease        string        // of the worker that sends it now
 	LeaseUntil   *time.Time
 	SentAt       *time.Time
 	EndedAt      *time.Time
@@ -232,16 +247,34 @@ type Carried struct {
 	Result string
 }
 
-func (Judging) callEvent() string      { return CallEventJudging }
-func (Carried) callEvent() string      { return CallEventCarried }
-func (Checked) callEvent() string      { return CallEventChecked }
-func (Ran) callEvent() string          { return CallEventRan }
-func (CallAnswered) callEvent() string { return CallEventAnswered }
-func (Refused) callEvent() string      { return CallEventRefused }
-func (Taken) callEvent() string        { return CallEventTaken }
-func (Returned) callEvent() string     { return CallEventReturned }
-func (Lost) callEvent() string         { return CallEventLost }
-func (CallStopped) callEvent() string  { return CallEventStopped }
+// ProgramStarted is a worker that is about to run a program. It is saved before the
+// run, so that one that kills its workers is not run for ever.
+type ProgramStarted struct{ At time.Time }
+
+// ProgramPaused is the end of a run of a program that has open calls. With Again one
+// of them has ended since the run began, and the program is run again at once.
+type ProgramPaused struct {
+	At    time.Time
+	Trace ProgramTrace
+	Again bool
+}
+
+// ProgramWoken is the end of a call that a waiting program made.
+type ProgramWoken struct{ At time.Time }
+
+func (ProgramStarted) callEvent() string { return CallEventStarted }
+func (ProgramPaused) callEvent() string  { return CallEventPaused }
+func (ProgramWoken) callEvent() string   { return CallEventWoken }
+func (Judging) callEvent() string        { return CallEventJudging }
+func (Carried) callEvent() string        { return CallEventCarried }
+func (Checked) callEvent() string        { return CallEventChecked }
+func (Ran) callEvent() string            { return CallEventRan }
+func (CallAnswered) callEvent() string   { return CallEventAnswered }
+func (Refused) callEvent() string        { return CallEventRefused }
+func (Taken) callEvent() string          { return CallEventTaken }
+func (Returned) callEvent() string       { return CallEventReturned }
+func (Lost) callEvent() string           { return CallEventLost }
+func (CallStopped) callEvent() string    { return CallEventStopped }
 
 // DecideCall moves a call. It refuses with precondition what the table does not
 // list, a lease that is not the call's own, and a lapse that comes early.
@@ -298,6 +331,14 @@ func DecideCall(c Call, ev CallEvent) (Call, error) {
 		}
 		next.Judgings++
 		next.DueAt, next.UpdatedAt = ptr(ev.At.Add(LeaseTime)), ev.At
+	case ProgramStarted, ProgramPaused, ProgramWoken:
+		if c.Kind != CallProgram || c.Program == nil {
+			return c, Errorf(CodePrecondition, "CallConflict", "A call of kind %s is no program.", c.Kind)
+		}
+		if _, start := ev.(ProgramStarted); start && c.Program.Tries >= MaxProgramTries {
+			return c, Errorf(CodePrecondition, "CallConflict", "The program was run often enough.")
+		}
+		next.runProgram(ev)
 	case Carried:
 		if !c.OwnWork() {
 			return c, Errorf(CodeInternal, "CallConflict", "A call of kind %s goes out; it is not carried out here.", c.Kind)
@@ -375,15 +416,41 @@ func (c *Call) close(status CallStatus, result string, now time.Time) {
 	c.Status, c.Result, c.DueAt = status, result, nil
 	c.Lease, c.LeaseUntil = "", nil
 	c.EndedAt, c.UpdatedAt = ptr(now), now
+	if c.Program != nil {
+		state := *c.Program
+		state.Trace, state.Tries = ProgramTrace{}, 0
+		c.Program = &state
+	}
+}
+
+// runProgram notes where a program stands between its runs.
+func (c *Call) runProgram(ev CallEvent) {
+	state := *c.Program
+	switch ev := ev.(type) {
+	case ProgramStarted:
+		state.Tries++
+		c.DueAt, c.UpdatedAt = ptr(ev.At.Add(LeaseTime)), ev.At
+	case ProgramPaused:
+		state.Tries, state.Trace = 0, ev.Trace
+		c.Status, c.DueAt, c.UpdatedAt = CallWaiting, nil, ev.At
+		if ev.Again {
+			c.Status, c.DueAt = CallAllowed, ptr(ev.At.Add(RunnableGrace))
+		}
+	case ProgramWoken:
+		c.Status, c.DueAt, c.UpdatedAt = CallAllowed, ptr(ev.At.Add(RunnableGrace)), ev.At
+	}
+	c.Program = &state
 }
 
 // waitsForPerson reports whether nothing but the end of a Request moves the call.
 func (c Call) waitsForPerson() bool {
-	return c.Open() && (c.Status == CallWaiting || c.Status == CallUnknown)
+	return c.Open() && c.Kind != CallProgram && (c.Status == CallWaiting || c.Status == CallUnknown)
 }
 
-// OwnWork reports whether the call is carried out in a commit and never goes out.
-func (c Call) OwnWork() bool { return c.Kind == CallOwn || c.Kind == CallDecide }
+// OwnWork reports whether the call is carried out here and never goes out.
+func (c Call) OwnWork() bool {
+	return c.Kind == CallOwn || c.Kind == CallDecide || c.Kind == CallProgram
+}
 
 // Open reports whether the call has no result yet.
 func (c Call) Open() bool { return c.EndedAt == nil }

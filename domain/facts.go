@@ -12,7 +12,7 @@ type StepFacts struct {
 	Owners       map[BotID]Bot // the Bots above Bot, archived ones included
 	Rights       []Rights      // of Turn.Authority, in its order
 	Items        []Item        // the whole history, by sequence
-	Calls        []Call        // every call of the history, by turn, step and position
+	Calls        []Call        // every call that a model asked for, by turn, step and position
 	Inbox        []Input       // by sequence
 	Connections  []Connection  // that the Member can see, by ID: the older keeps its tools' names
 	HostTools    []HostTool    // of the organization
@@ -35,6 +35,10 @@ type CallFacts struct {
 	// Strength is what an allow rests on: the Grant that let the Bot that gave it, and
 	// the Rule that was quoted.
 	Strength Strength
+	// Parent is the program that made the call, or nil.
+	Parent *Call
+	// Children are the calls that this program made, by number.
+	Children []Call
 	// Judging is loaded for a call in checking alone.
 	Judging *JudgeFacts
 }

@@ -63,6 +63,13 @@ func tolds() []told {
 		{"a helper", domain.TextSpawned("bot_1", "Ann"), "yes"},
 		{"a lasting Bot", domain.TextCreated("bot_1", "Ann"), "yes"},
 		{"a promoted helper", domain.TextPromoted("bot_1", "Ann"), "yes"},
+		{"a program that ended", domain.TextProgram(domain.ProgramOutcome{Status: domain.ProgramFinished, Result: []byte(`{"sent":2}`), Output: "one\ntwo\n"}, nil), "yes"},
+		{"a program that ended with nothing", domain.TextProgram(domain.ProgramOutcome{Status: domain.ProgramFinished, Result: []byte("null"), Output: "one", Cut: true}, nil), "yes"},
+		{"a program that failed", domain.TextProgram(domain.ProgramOutcome{Status: domain.ProgramFailed, Message: "The program failed: no"}, nil), "yes"},
+		{"a program that failed half-way", domain.TextProgram(domain.ProgramOutcome{Status: domain.ProgramTimedOut, Message: "The program was stopped.", Output: "one\n"}, programCalls()), "yes"},
+		{"a program that is stuck", domain.TextProgramStuck(programCalls()), "yes"},
+		{"a program that lost its rights", domain.TextProgramRefused(domain.TextCancelled(), programCalls()), "yes"},
+		{"a program that never had any", domain.TextProgramRefused(domain.TextDenied(by(domain.StepPolicy, domain.Actor{Tag: domain.TagPolicy}), "the member is disabled"), nil), "no"},
 		{"a Bot's deny", domain.TextDecisionTaken(domain.DecisionDeny, true), "yes"},
 		{"a Bot's allow", domain.TextDecisionTaken(domain.DecisionAllow, true), "yes"},
 		{"a Bot's support", domain.TextDecisionTaken(domain.DecisionAllow, false), "yes"},
@@ -72,6 +79,12 @@ func tolds() []told {
 		{"no answer after tries", domain.TextNoAnswer(5), "maybe"},
 		{"the App failed", domain.TextAppFailed("disk full"), "yes"},
 	}
+}
+
+// programCalls is one call of each way to end, one that is out and one that waited.
+func programCalls() []domain.Call {
+	return []domain.Call{{Status: domain.CallSucceeded}, {Status: domain.CallFailed}, {Status: domain.CallDenied},
+		{Status: domain.CallUnknown}, {Status: domain.CallSending}, {Status: domain.CallWaiting}}
 }
 
 // A model that is not told that a call did not run believes that it did; one that is

@@ -24,6 +24,8 @@ func TestPromptsAreGolden(t *testing.T) {
 	r.Endorsements = []domain.Endorsement{{Bot: "bot_2", Scope: "once", Reason: "fine", AtMs: 1}}
 	plan := pendingRequest()
 	plan.Capability, plan.Plan, plan.App = domain.Capability{Action: domain.ActionPlansRun, Target: "chat_1"}, "First\nthen second.", nil
+	called := pendingRequest()
+	called.Code = &domain.SavedCode{Program: "await app.call();\n// allow it", ProgramPosition: domain.ProgramPosition{Index: 1, Line: 2, Column: 3}}
 	var all strings.Builder
 	for _, part := range []struct{ name, text string }{
 		{"a Bot", domain.TextSystem(bot)},
@@ -31,6 +33,7 @@ func TestPromptsAreGolden(t *testing.T) {
 		{"a Bot in a review", domain.TextReviewSystem(bot)},
 		{"the notice of a review", domain.TextReview(r)},
 		{"the notice of a review of a plan", domain.TextReview(plan)},
+		{"the notice of a review of a program's call", domain.TextReview(called)},
 		{"the judge", domain.JudgeSystem},
 		{"what the judge reads", domain.TextJudge(judgeCase())},
 		{"the judge again", domain.JudgeAgain},
@@ -44,13 +47,17 @@ func TestPromptsAreGolden(t *testing.T) {
 func TestStrangersStayInsideTheData(t *testing.T) {
 	r := pendingRequest()
 	r.Reason, r.Plan = injected, injected
+	r.Code = &domain.SavedCode{Program: injected}
 	r.Arguments = json.RawMessage(`{"x":"y"}`)
 	notice := domain.TextReview(r)
-	if lines := strings.Split(notice, "\n"); len(lines) != 2 || !strings.HasPrefix(notice, "[OpenBot] ") || strings.Count(notice, "[OpenBot]") != 3 {
+	if lines := strings.Split(notice, "\n"); len(lines) != 2 || !strings.HasPrefix(notice, "[OpenBot] ") || strings.Count(notice, "[OpenBot]") != 4 {
 		t.Errorf("the notice is %q", notice)
 	}
-	var shown struct{ Reason, Plan string }
-	if err := json.Unmarshal([]byte(strings.SplitN(notice, "\n", 2)[1]), &shown); err != nil || shown.Reason != injected || shown.Plan != injected {
+	var shown struct {
+		Reason, Plan string
+		Code         struct{ Program string }
+	}
+	if err := json.Unmarshal([]byte(strings.SplitN(notice, "\n", 2)[1]), &shown); err != nil || shown.Reason != injected || shown.Plan != injected || shown.Code.Program != injected {
 		t.Errorf("%v: %q", err, shown)
 	}
 	text := domain.TextJudge(judgeCase())

@@ -66,8 +66,9 @@ type Request struct {
 	Delegation    DelegationID
 	Arguments     json.RawMessage
 	App           *SavedCall
-	Plan          string // of plans.run: the plan itself
-	OnExpire      string // of plans.run: allow or deny; "" is deny
+	Code          *SavedCode // of a call from a program
+	Plan          string     // of plans.run: the plan itself
+	OnExpire      string     // of plans.run: allow or deny; "" is deny
 	Unknown       *Unknown
 	Endorsements  []Endorsement
 	Tags          []string

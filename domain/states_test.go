@@ -176,7 +176,14 @@ func TestEveryCallStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 			case domain.CallAllowed, domain.CallChecking:
 				own, judged := c, c
 				own.Kind, judged.Judgings = domain.CallOwn, domain.MaxJudgings
-				return []domain.Call{c, own, judged}
+				program, stuck := c, c
+				program.Kind, program.Program = domain.CallProgram, &domain.ProgramState{Seed: 7, Tries: 1}
+				stuck.Kind, stuck.Program = domain.CallProgram, &domain.ProgramState{Seed: 7, Tries: domain.MaxProgramTries}
+				return []domain.Call{c, own, judged, program, stuck}
+			case domain.CallWaiting:
+				program := c
+				program.Kind, program.Program = domain.CallProgram, &domain.ProgramState{Seed: 7}
+				return []domain.Call{c, program}
 			}
 			return []domain.Call{c}
 		},
@@ -194,6 +201,9 @@ func TestEveryCallStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 				decide(domain.Lost{At: later, Lease: "mine", Request: "req_2"}), decide(domain.Lost{At: later, Lease: "theirs", Request: "req_2"})},
 			domain.CallEventStopped: {decide(domain.CallStopped{At: later})},
 			domain.CallEventJudging: {decide(domain.Judging{At: later})},
+			domain.CallEventStarted: {decide(domain.ProgramStarted{At: later})},
+			domain.CallEventPaused:  {decide(domain.ProgramPaused{At: later}), decide(domain.ProgramPaused{At: later, Again: true})},
+			domain.CallEventWoken:   {decide(domain.ProgramWoken{At: later})},
 			domain.CallEventCarried: {decide(domain.Carried{At: later}), decide(domain.Carried{At: later, Failed: true})},
 		},
 	}.run(t)

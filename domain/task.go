@@ -21,6 +21,8 @@ const (
 	TaskConnectionLook TaskKind = "connection.look"
 	// TaskCallJudge lets the judge read the Rules about one call.
 	TaskCallJudge TaskKind = "call.judge"
+	// TaskProgramRun runs a program.
+	TaskProgramRun TaskKind = "program.run"
 	// TaskRequestReview opens the review of a Request, or sends on what it did not
 	// decide.
 	TaskRequestReview TaskKind = "request.review"
@@ -36,7 +38,7 @@ const (
 func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
 		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,
-		TaskRequestReview, TaskRulePreview}
+		TaskRequestReview, TaskRulePreview, TaskProgramRun}
 }
 
 // Urgency orders tasks. Answers and resumed Turns come before new Turns, those
@@ -53,6 +55,9 @@ const (
 	// UrgencyJudge is reading Rules. It has workers of its own, so that a slow judge
 	// holds up nothing else.
 	UrgencyJudge Urgency = "judging"
+	// UrgencyProgram is running programs. It has workers of its own, so that programs
+	// that use up their time hold up nothing else.
+	UrgencyProgram Urgency = "programs"
 	// UrgencyRest is clean-up and delivery.
 	UrgencyRest Urgency = "rest"
 )

@@ -20,7 +20,7 @@ func (s *sandbox) ask(args []any) (any, error) {
 		return nil, err
 	}
 	asked := Asked{Connection: texts[0], Tool: texts[1], Arguments: json.RawMessage(texts[2]), Reason: texts[3]}
-	if total := asked.size(); total > s.request.Limits.Value {
+	if total := sizeOf(asked); total > s.request.Limits.Value {
 		return nil, fmt.Errorf("a call can carry %s at most", size(s.request.Limits.Value))
 	}
 	if !json.Valid(asked.Arguments) {

@@ -29,13 +29,13 @@ func (r *replay) take(asked *Asked) *Outcome {
 		}
 	case len(r.earlier.Calls) > 0 && !r.caughtUp():
 		return &Outcome{Status: StatusDiverged,
-			Message: fmt.Sprintf("The program diverged: it now makes a call %d, %s, where it made none before.", index+1, asked.name()) + divergence}
+			Message: fmt.Sprintf("The program diverged: it now makes a call %d, %s, where it made none before.", index+1, nameOf(*asked)) + divergence}
 	}
 	if index >= r.limits.Calls {
 		return &Outcome{Status: StatusTooManyCalls,
 			Message: fmt.Sprintf("The program was stopped: it made more than %d calls. None of the new ones was made. Do the work in several programs.", r.limits.Calls)}
 	}
-	if r.total += asked.size(); r.total > r.limits.asked() {
+	if r.total += sizeOf(*asked); r.total > r.limits.asked() {
 		return &Outcome{Status: StatusOutOfMemory,
 			Message: fmt.Sprintf("The program was stopped: its calls carry more than %s together. Do the work in several programs.", size(r.limits.asked()))}
 	}
@@ -78,16 +78,16 @@ func (r *replay) missing() string {
 	if index >= len(r.earlier.Calls) {
 		return ""
 	}
-	return fmt.Sprintf("The program diverged: it did not make call %d, %s, which it made before.", index+1, r.earlier.Calls[index].name()) + divergence
+	return fmt.Sprintf("The program diverged: it did not make call %d, %s, which it made before.", index+1, nameOf(r.earlier.Calls[index])) + divergence
 }
 
 func (r *replay) trace() Trace { return Trace{Calls: r.calls, Given: r.given} }
 
-func (a Asked) size() int {
+func sizeOf(a Asked) int {
 	return len(a.Connection) + len(a.Tool) + len(a.Arguments) + len(a.Reason)
 }
 
-func (a Asked) name() string {
+func nameOf(a Asked) string {
 	return shorten(a.Connection, 100) + "/" + shorten(a.Tool, 100)
 }
 
@@ -97,11 +97,11 @@ func difference(index int, before, now Asked) string {
 	what := ""
 	switch {
 	case before.Connection != now.Connection || before.Tool != now.Tool:
-		what = fmt.Sprintf("is now %s and was %s before", now.name(), before.name())
+		what = fmt.Sprintf("is now %s and was %s before", nameOf(now), nameOf(before))
 	case !sameJSON(before.Arguments, now.Arguments):
-		what = fmt.Sprintf("to %s, has other arguments than before", now.name())
+		what = fmt.Sprintf("to %s, has other arguments than before", nameOf(now))
 	case before.Reason != now.Reason:
-		what = fmt.Sprintf("to %s, has another reason than before", now.name())
+		what = fmt.Sprintf("to %s, has another reason than before", nameOf(now))
 	default:
 		return ""
 	}

@@ -20,7 +20,9 @@ var dues = map[domain.TaskKind]due{
 	domain.TaskTurnStep: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, due_at, steps = 0 AS fresh FROM turns
 		WHERE due_at <= ? AND status IN ('Queued', 'Running') AND open_calls = 0 ORDER BY due_at LIMIT ?`},
 	domain.TaskCallSend: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, due_at FROM calls
-		WHERE status = 'allowed' AND due_at <= ? ORDER BY due_at LIMIT ?`},
+		WHERE status = 'allowed' AND due_at <= ? AND kind <> 'program' ORDER BY due_at LIMIT ?`},
+	domain.TaskProgramRun: {times: 1, urgency: domain.UrgencyProgram, query: `SELECT id, version, due_at FROM calls
+		WHERE status = 'allowed' AND due_at <= ? AND kind = 'program' ORDER BY due_at LIMIT ?`},
 	domain.TaskCallLapse: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, due_at FROM calls
 		WHERE status = 'sending' AND due_at <= ? ORDER BY due_at LIMIT ?`},
 	// The revision of a timer is its due time in milliseconds, so that the timer and
@@ -88,11 +90,11 @@ func (s *Store) RenewLease(ctx context.Context, call domain.CallID, lease string
 	return done.RowsAffected == 1, s.wrap(ctx, "renew a lease", done.Error)
 }
 
-// PushCall moves the due_at of a call that the judge is being asked about. It reports
-// false when its version has moved: the verdict is not wanted. It does not move the
-// version.
+// PushCall moves the due_at of a call that the judge is being asked about, or of a
+// program that runs. It reports false when its version has moved: what comes of it is
+// not wanted. It does not move the version.
 func (s *Store) PushCall(ctx context.Context, call domain.CallID, version int64, due time.Time) (bool, error) {
-	done := s.write(ctx).Exec("UPDATE calls SET due_at = ? WHERE id = ? AND version = ? AND status = 'checking'", micros(due), call, version)
+	done := s.write(ctx).Exec("UPDATE calls SET due_at = ? WHERE id = ? AND version = ? AND status IN ('checking', 'allowed')", micros(due), call, version)
 	return done.RowsAffected == 1, s.wrap(ctx, "push a call", done.Error)
 }
 

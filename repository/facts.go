@@ -61,7 +61,7 @@ func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFac
 				return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
 			}),
 			askList("read the calls", &f.Calls, callRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Where("chat_id = ?", f.Chat.ID).Order(`turn_id, step, "position"`)
+				return db.Where("chat_id = ? AND parent_id = ''", f.Chat.ID).Order(`turn_id, step, "position"`)
 			}),
 			askList("read the inbox", &f.Inbox, inputRow.domain, func(db *gorm.DB) *gorm.DB {
 				return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
@@ -106,8 +106,8 @@ var callQuery = sync.OnceValue(func() string {
 })
 
 // CallFacts gives everything that a move of one call needs, in four statements, and a
-// few more for a call that rests on a Rule or on a Bot's Grant, or that the judge has
-// not seen. They take two round trips on PostgreSQL. A Connection is given even when
+// few more for a program and its calls, for a call that rests on a Rule or on a Bot's
+// Grant, or that the judge has not seen. They take two round trips on PostgreSQL. A Connection is given even when
 // it was deleted meanwhile; a host tool is found by its name and only while it is not
 // deleted.
 func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFacts, error) {
@@ -143,6 +143,7 @@ func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFac
 				return db.Raw(siblingsQuery, f.Call.Turn, f.Call.Step)
 			}),
 		}
+		questions = append(questions, askProgram(&f)...)
 		questions = append(questions, askStrength(&f.Strength, f.Call.Decided)...)
 		if f.Call.Status == domain.CallChecking {
 			f.Judging = &domain.JudgeFacts{MainBot: mainBot}
@@ -154,6 +155,25 @@ func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFac
 		return domain.CallFacts{}, err
 	}
 	return f, nil
+}
+
+// askProgram reads the calls of a program, or the program of a call.
+func askProgram(f *domain.CallFacts) []question {
+	if f.Call.Parent != "" {
+		return []question{asking("read a program", byID(f.Call.Parent), func(rows []callRow) error {
+			if len(rows) == 1 {
+				parent := rows[0].domain()
+				f.Parent = &parent
+			}
+			return nil
+		})}
+	}
+	if f.Call.Kind != domain.CallProgram {
+		return nil
+	}
+	return []question{askList("read the calls of a program", &f.Children, callRow.domain, func(db *gorm.DB) *gorm.DB {
+		return db.Where("turn_id = ? AND step = ? AND parent_id = ?", f.Call.Turn, f.Call.Step, f.Call.ID).Order(`"position"`)
+	})}
 }
 
 // askStrength reads what an allow rests on, as it stands now.

@@ -13,12 +13,12 @@ import (
 func TestSchemaIsMadeByMigrateAloneAndAskedForInWords(t *testing.T) {
 	both(t, func(t *testing.T, o repository.Options) {
 		store := opened(t, o)
-		refuses(t, store.Ready(t.Context()), "The database has schema version 0, this program needs 2: run `openbot migrate up`.")
+		refuses(t, store.Ready(t.Context()), "The database has schema version 0, this program needs 3: run `openbot migrate up`.")
 		status, err := store.MigrationStatus(t.Context())
-		if err != nil || len(status) != 2 || status[0].AppliedAt != nil {
+		if err != nil || len(status) != 3 || status[0].AppliedAt != nil {
 			t.Fatalf("status before: %+v, %v", status, err)
 		}
-		refuses(t, store.Ready(t.Context()), "The database has schema version 0, this program needs 2: run `openbot migrate up`.")
+		refuses(t, store.Ready(t.Context()), "The database has schema version 0, this program needs 3: run `openbot migrate up`.")
 		for range 2 {
 			if err := store.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
@@ -28,7 +28,7 @@ func TestSchemaIsMadeByMigrateAloneAndAskedForInWords(t *testing.T) {
 			}
 		}
 		status, err = store.MigrationStatus(t.Context())
-		if err != nil || len(status) != 2 || status[0].AppliedAt == nil || status[0].Name != "0001_init.sql" || status[0].Version != 1 {
+		if err != nil || len(status) != 3 || status[0].AppliedAt == nil || status[0].Name != "0001_init.sql" || status[0].Version != 1 {
 			t.Fatalf("status after: %+v, %v", status, err)
 		}
 	})
@@ -55,7 +55,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 		if err := store.Exec(t.Context(), "INSERT INTO schema_versions (version_id, is_applied) VALUES (7, ?)", true); err != nil {
 			t.Fatal(err)
 		}
-		want := "The database has schema version 7, this program knows only 2: run the newer program."
+		want := "The database has schema version 7, this program knows only 3: run the newer program."
 		refuses(t, store.Ready(t.Context()), want)
 		refuses(t, store.Migrate(t.Context()), want)
 	})

@@ -24,6 +24,7 @@ type requestRow struct {
 	DelegationID   domain.DelegationID         `gorm:"<-:create"`
 	Arguments      string                      `gorm:"<-:create"`
 	App            document[*domain.SavedCall] `gorm:"<-:create"`
+	Code           document[*domain.SavedCode] `gorm:"<-:create"`
 	Plan           string                      `gorm:"<-:create"`
 	OnExpire       string                      `gorm:"<-:create"`
 	Unknown        document[*domain.Unknown]   `gorm:"<-:create"`
@@ -44,7 +45,7 @@ type requestRow struct {
 func (requestRow) TableName() string { return "requests" }
 
 func fromRequest(q *domain.Request, version int64) requestRow {
-	return requestRow{Plan: q.Plan, OnExpire: q.OnExpire, ReviewID: q.Review, ReviewDueAt: microsOrNil(q.ReviewDueAt), ID: q.ID, OrganizationID: q.Organization, MemberID: q.Member, BotID: q.Bot,
+	return requestRow{Code: documentOf(q.Code), Plan: q.Plan, OnExpire: q.OnExpire, ReviewID: q.Review, ReviewDueAt: microsOrNil(q.ReviewDueAt), ID: q.ID, OrganizationID: q.Organization, MemberID: q.Member, BotID: q.Bot,
 		Action: q.Capability.Action, Target: q.Capability.Target, Reason: q.Reason,
 		ApproverTag: q.Approver.Tag, ApproverUser: q.Approver.User, ApproverBot: q.Approver.Bot,
 		ApproverGrant: q.Approver.Grant, ApproverRule: q.Approver.Rule, Chain: documentOf(q.Chain), ChatID: q.Chat,
@@ -55,7 +56,7 @@ func fromRequest(q *domain.Request, version int64) requestRow {
 }
 
 func (r requestRow) domain() domain.Request {
-	return domain.Request{Plan: r.Plan, OnExpire: r.OnExpire, Review: r.ReviewID, ReviewDueAt: momentOrNil(r.ReviewDueAt), ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID,
+	return domain.Request{Code: r.Code.value, Plan: r.Plan, OnExpire: r.OnExpire, Review: r.ReviewID, ReviewDueAt: momentOrNil(r.ReviewDueAt), ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID,
 		Capability: domain.Capability{Action: r.Action, Target: r.Target}, Reason: r.Reason,
 		Approver: domain.Actor{Tag: r.ApproverTag, User: r.ApproverUser, Bot: r.ApproverBot, Grant: r.ApproverGrant,
 			Rule: r.ApproverRule}, Chain: r.Chain.value, Chat: r.ChatID, Turn: r.TurnID, Call: r.CallID,

@@ -18,7 +18,7 @@ type table struct {
 }
 
 // insertBatch bounds the rows of one statement: databases bound its parameters
-// (32,766 on SQLite), and our widest row has about 35.
+// (32,766 on SQLite), and our widest row has about 40.
 const insertBatch = 500
 
 func tableOf[D any, P interface {

@@ -37,6 +37,8 @@ type Request struct {
 	App       string // the name of the Connection, or ""
 	Tool      string
 	Arguments string // exact, laid out over lines
+	Program   string // the program that makes the call, or ""
+	Place     string // of the call in the program, in words
 	Reason    string
 	Asked     Moment
 	Expires   Moment

@@ -19,7 +19,9 @@ type Options struct {
 	Models engine.Models
 	Apps   engine.Apps
 	Hosts  engine.Hosts
-	Logger *slog.Logger
+	// Programs runs the programs of Bots.
+	Programs engine.Programs
+	Logger   *slog.Logger
 	// Metrics counts what went out; nil counts nothing.
 	Metrics *Metrics
 }
@@ -58,6 +60,9 @@ func New(o Options) *Worker {
 		},
 		domain.TaskCallJudge: func(ctx context.Context, t domain.Task) error {
 			return w.judge(ctx, domain.CallID(t.Subject), t.Revision)
+		},
+		domain.TaskProgramRun: func(ctx context.Context, t domain.Task) error {
+			return w.program(ctx, domain.CallID(t.Subject), t.Revision)
 		},
 		domain.TaskRequestReview: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.AdvanceReview(ctx, domain.RequestID(t.Subject))

@@ -44,8 +44,15 @@ var builtins = sync.OnceValue(func() []builtin {
 		define("openbot_get_app_prompt", "Gets a prompt of an App.",
 			`{"type":"object","properties":{"connection":{"type":"string"},"name":{"type":"string"},"arguments":{"type":"object","additionalProperties":{"type":"string"}}},"required":["connection","name"],"additionalProperties":false}`,
 			domain.CallPrompt, nil),
+		define("openbot_run_code", programDescription,
+			`{"type":"object","properties":{"program":{"type":"string","minLength":1,"maxLength":262144}},"required":["program"],"additionalProperties":false}`,
+			domain.CallProgram, nil),
 	}, ownTools()...)
 })
+
+const programDescription = "Runs a JavaScript program that makes many calls of App tools. The program is the body of an async function: it may await, and what it returns is the result. " +
+	"`await app.call(connection, tool, args, reason)` calls a tool by the App's own name for it; connection is the ID or the name of the App's connection, and reason says why in one sentence. It gives the result as a text and throws when the call was denied or failed. " +
+	"Each call is checked like any other and may wait; calls that do not need one another can run together with Promise.all. console.log prints. There is no network, no file, no clock and no import."
 
 func define(name, description, schema string, kind domain.CallKind,
 	run func(context.Context, *Engine, *stepWork, json.RawMessage) (string, error)) builtin {

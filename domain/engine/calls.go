@@ -46,7 +46,7 @@ func (e *Engine) TakeCall(ctx context.Context, id domain.CallID, version int64, 
 	var taken *callWork
 	err := e.decideCall(ctx, id, func(d *draft, f *domain.CallFacts) error {
 		taking, taken = Taking{}, nil
-		if f.Call.Status != domain.CallAllowed || f.Call.Version != version {
+		if f.Call.Status != domain.CallAllowed || f.Call.Version != version || f.Call.Kind == domain.CallProgram {
 			return nil
 		}
 		w := e.callWork(ctx, d, f)
@@ -282,23 +282,34 @@ func (w *callWork) move(ev domain.CallEvent) error {
 	if next.Status == domain.CallUnknown && next.Open() {
 		w.d.request(w.askUnknown(next))
 	}
-	return w.follow(next)
+	moved := []domain.Call{next}
+	if woken, err := w.wake(next); err != nil {
+		return err
+	} else if woken != nil {
+		moved = append(moved, *woken)
+	}
+	return w.follow(moved...)
 }
 
-// follow lets the Turn go where the calls of its newest step leave it.
-func (w *callWork) follow(moved domain.Call) error {
-	if w.f.Turn.Status.Ended() || moved.Step != w.f.Turn.Steps {
+// follow lets the Turn go where the calls of its newest step leave it. moved are those
+// that this draft moves or adds.
+func (w *callWork) follow(moved ...domain.Call) error {
+	if w.f.Turn.Status.Ended() || w.f.Call.Step != w.f.Turn.Steps {
 		return nil
 	}
-	open, runnable := 0, 0
+	standing := make(map[domain.CallID]domain.Call, len(w.f.Siblings)+len(moved))
 	for _, s := range w.f.Siblings {
 		c := domain.Call{Status: s.Status}
 		if s.Ended {
 			c.EndedAt = &w.d.at
 		}
-		if s.ID == moved.ID {
-			c = moved
-		}
+		standing[s.ID] = c
+	}
+	for _, c := range moved {
+		standing[c.ID] = c
+	}
+	open, runnable := 0, 0
+	for _, c := range standing {
 		if c.Open() {
 			open++
 		}
@@ -341,7 +352,7 @@ func (w *callWork) committed() *domain.CallFacts {
 func (w *callWork) askUnknown(c domain.Call) *domain.Request {
 	r := &domain.Request{ID: c.Request, Organization: c.Organization, Member: c.Member, Bot: w.f.Turn.Bot,
 		Capability: c.Capability, Reason: c.Reason, Approver: domain.Person(c.Member), Chain: []domain.BotID{w.f.Turn.Bot},
-		Chat: c.Chat, Turn: c.Turn, Call: c.ID, Arguments: c.Arguments, Endorsements: []domain.Endorsement{}, Tags: []string{},
+		Chat: c.Chat, Turn: c.Turn, Call: c.ID, Code: domain.ShownCode(c, w.f.Parent), Arguments: c.Arguments, Endorsements: []domain.Endorsement{}, Tags: []string{},
 		Unknown: &domain.Unknown{SentAtMs: c.SentAt.UnixMilli()}, Status: domain.RequestPending, CreatedAt: w.d.at,
 		UpdatedAt: w.d.at, ExpiresAt: w.d.at.Add(w.f.Organization.Settings.RequestTimeout())}
 	if before := w.f.Request; before != nil {

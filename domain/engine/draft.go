@@ -79,7 +79,7 @@ func (d *draft) turn(before domain.TurnStatus, t *domain.Turn) {
 func (d *draft) call(c *domain.Call) {
 	d.put(c)
 	data := map[string]any{"turn": c.Turn, "call": c.ID, "name": c.Name, "status": c.Status}
-	if c.Status == domain.CallWaiting || c.Status == domain.CallUnknown && c.Open() {
+	if c.Status == domain.CallWaiting && c.Kind != domain.CallProgram || c.Status == domain.CallUnknown && c.Open() {
 		data["request"] = c.Request
 	}
 	d.event(domain.EventCallStatus, string(c.ID), data)
@@ -132,6 +132,13 @@ func (d *draft) rings() []domain.Task {
 					Urgency: domain.UrgencyJudge, Trace: d.trace})
 			}
 			if r.Status != domain.CallAllowed {
+				continue
+			}
+			if r.Kind == domain.CallProgram {
+				if r.DueAt != nil && r.DueAt.Sub(d.at) <= domain.RunnableGrace { // else it runs already
+					tasks = append(tasks, domain.Task{Kind: domain.TaskProgramRun, Subject: string(r.ID), Revision: r.Version,
+						Urgency: domain.UrgencyProgram, Trace: d.trace})
+				}
 				continue
 			}
 			t = domain.Task{Kind: domain.TaskCallSend, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyAnswer}

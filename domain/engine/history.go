@@ -48,6 +48,9 @@ func history(f *domain.StepFacts) []domain.ModelMessage {
 	var messages []domain.ModelMessage
 	for i := 0; i < len(f.Items); i++ {
 		item := f.Items[i]
+		if _, asked := calls[item.Call]; item.Call != "" && !asked {
+			continue // a call of a program: the model reads what the program gave
+		}
 		switch item.Kind {
 		case domain.ItemMessage, domain.ItemNotice, domain.ItemReminder:
 			messages = append(messages, domain.ModelMessage{Role: domain.RoleUser, Text: item.Text})
@@ -60,7 +63,10 @@ func history(f *domain.StepFacts) []domain.ModelMessage {
 				case domain.ItemAnswer:
 					said.Text = f.Items[j].Text
 				case domain.ItemToolCall:
-					c := calls[f.Items[j].Call]
+					c, asked := calls[f.Items[j].Call]
+					if !asked {
+						break
+					}
 					said.Calls = append(said.Calls, domain.ModelCall{ID: string(c.ID), Name: c.Name, Arguments: c.Arguments})
 					results = append(results, resultOf(c))
 				}

@@ -110,7 +110,7 @@ func (w *callWork) checked(v domain.Verdict) error {
 	var request *domain.Request
 	if v.Outcome == domain.OutcomeAsk {
 		j := w.f.Judging
-		request = newRequest(w.d.at, &w.f.Call, &w.f.Chat, w.f.Organization.Settings, j.Bot.ID,
+		request = newRequest(w.d.at, &w.f.Call, w.f.Parent, &w.f.Chat, w.f.Organization.Settings, j.Bot.ID,
 			domain.OwnerChain(j.Bot, j.MainBot, j.Owners), v.Approver)
 		ev.Request = request.ID
 	}

@@ -60,6 +60,15 @@ type Hosts interface {
 	CallHost(ctx context.Context, tool domain.HostTool, call domain.Call, ready func() error) (domain.AppResult, error)
 }
 
+// Programs runs the programs of Bots, each shut off from everything.
+type Programs interface {
+	// Run runs a program once, from its start. answers are those to its calls, by
+	// number, nil where there is none yet; earlier is the Trace of the last run that
+	// waited. Whatever the program does is an outcome; an error is internal when what is
+	// saved does not fit together, and unavailable when it could not be run now.
+	Run(ctx context.Context, source domain.ProgramSource, answers []*domain.ProgramAnswer, earlier domain.ProgramTrace) (domain.ProgramOutcome, error)
+}
+
 // Sealer encrypts secrets at rest.
 type Sealer interface {
 	// Seal encrypts a text for one organization and one owner; both are bound to it.
@@ -153,8 +162,9 @@ type Store interface {
 	// running. It reports false when its version has moved: the step is not wanted.
 	PushTurn(ctx context.Context, turn domain.TurnID, version int64, due time.Time) (bool, error)
 
-	// PushCall moves the due_at of a call that the judge is being asked about. It
-	// reports false when its version has moved: the verdict is not wanted.
+	// PushCall moves the due_at of a call that the judge is being asked about, or of a
+	// program that runs. It reports false when its version has moved: what comes of it is
+	// not wanted.
 	PushCall(ctx context.Context, call domain.CallID, version int64, due time.Time) (bool, error)
 	// Beat notes that a server runs. When none did for longer than gap, the Requests
 	// that run when nobody answers get the lost time back.

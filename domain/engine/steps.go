@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 	"unicode/utf8"
 
@@ -101,6 +103,7 @@ type stepWork struct {
 	botChanged bool
 	step       int
 	read       []domain.Input
+	program    *domain.Call // the program that makes the calls; nil when the model does
 }
 
 func (s *Step) work() *stepWork {
@@ -240,24 +243,40 @@ func (e *Engine) cost(f *domain.StepFacts, model string, usage domain.ModelUsage
 // planCall saves one call that the model asked for, checks it, and gives the
 // Request that it makes, if it makes one.
 func (e *Engine) planCall(ctx context.Context, d *draft, w *stepWork, position int, asked domain.ModelCall) (*domain.Call, *domain.Request, error) {
-	call := domain.Call{ID: newID[domain.CallID](domain.PrefixCall), Organization: w.chat.Organization, Member: w.turn.Member,
-		Chat: w.chat.ID, Turn: w.turn.ID, Step: w.step, Position: position, ModelID: asked.ID, Name: safeText(asked.Name),
-		Kind: domain.CallBuiltin, Arguments: json.RawMessage("{}"), Status: domain.CallPlanned, CreatedAt: d.at, UpdatedAt: d.at}
-	ran := func(failed bool, text string) (*domain.Call, *domain.Request, error) {
-		next, err := domain.DecideCall(call, domain.Ran{At: d.at, Failed: failed, Result: text})
-		return &next, nil, err
-	}
+	call := w.newCall(d, position, safeText(asked.Name))
+	call.ModelID = asked.ID
 	t, ok := w.box.byName[asked.Name]
 	if !ok {
 		call.Arguments = quoted(asked.Arguments)
-		return ran(true, domain.TextNoTool(cut(call.Name, 100)))
+		return ran(d, call, true, domain.TextNoTool(cut(call.Name, 100)))
 	}
-	arguments, reason, err := splitArguments(asked.Arguments, t.hasReason)
+	return e.planTool(ctx, d, w, call, t, asked.Arguments, "")
+}
+
+func (w *stepWork) newCall(d *draft, position int, name string) domain.Call {
+	return domain.Call{ID: newID[domain.CallID](domain.PrefixCall), Organization: w.chat.Organization, Member: w.turn.Member,
+		Chat: w.chat.ID, Turn: w.turn.ID, Step: w.step, Position: position, Name: name,
+		Kind: domain.CallBuiltin, Arguments: json.RawMessage("{}"), Status: domain.CallPlanned, CreatedAt: d.at, UpdatedAt: d.at}
+}
+
+// ran ends a call in the commit that saves it.
+func ran(d *draft, call domain.Call, failed bool, text string) (*domain.Call, *domain.Request, error) {
+	next, err := domain.DecideCall(call, domain.Ran{At: d.at, Failed: failed, Result: text})
+	return &next, nil, err
+}
+
+// planTool checks a call of a tool, whoever asked for it. reason stands in place of
+// one in the arguments.
+func (e *Engine) planTool(ctx context.Context, d *draft, w *stepWork, call domain.Call, t tool, given json.RawMessage, reason string) (*domain.Call, *domain.Request, error) {
+	ran := func(failed bool, text string) (*domain.Call, *domain.Request, error) {
+		return ran(d, call, failed, text)
+	}
+	arguments, within, err := splitArguments(given, t.hasReason)
 	if err != nil {
-		call.Arguments = quoted(asked.Arguments)
+		call.Arguments = quoted(given)
 		return ran(true, domain.TextBadArguments(err.Error()))
 	}
-	call.Kind, call.Tool, call.Arguments, call.Reason = t.kind, t.name, arguments, safeText(cut(reason, domain.MaxReason))
+	call.Kind, call.Tool, call.Arguments, call.Reason = t.kind, t.name, arguments, safeText(cut(cmp.Or(reason, within), domain.MaxReason))
 	if err := t.fits(arguments); err != nil {
 		return ran(true, domain.TextBadArguments(err.Error()))
 	}
@@ -296,7 +315,7 @@ func (e *Engine) planCall(ctx context.Context, d *draft, w *stepWork, position i
 	checked := domain.Checked{At: d.at, Verdict: verdict, Result: domain.TextDenied(verdict.Decided, verdict.Reason)}
 	var request *domain.Request
 	if verdict.Outcome == domain.OutcomeAsk {
-		request = newRequest(d.at, &call, &w.chat, w.facts.Organization.Settings, w.bot.ID, w.chain(), verdict.Approver)
+		request = newRequest(d.at, &call, w.program, &w.chat, w.facts.Organization.Settings, w.bot.ID, w.chain(), verdict.Approver)
 		checked.Request = request.ID
 	}
 	next, err := domain.DecideCall(call, checked)
@@ -343,6 +362,12 @@ func (e *Engine) attempt(ctx context.Context, at time.Time, call *domain.Call, t
 		a.Visible = true
 	case domain.CallDecide:
 		a.Visible = true
+	case domain.CallProgram:
+		if len(domain.ProgramText(call.Arguments)) > domain.MaxProgram {
+			return a, domain.TextBadArguments(fmt.Sprintf("the program has more than %d bytes", domain.MaxProgram)), nil
+		}
+		call.Program = &domain.ProgramState{Seed: rand.Uint64(), StartedAtMs: at.UnixMilli()}
+		a.Visible = true
 	}
 	a.Capability, a.Revision = call.Capability, call.Revision
 	a.Exempt = exemption(settings, *call, t.host)
@@ -374,6 +399,8 @@ func exemption(s domain.Settings, c domain.Call, host *domain.HostTool) string {
 		return "reads of Apps"
 	case domain.CallDecide:
 		return "the review of a Request"
+	case domain.CallProgram:
+		return "programs are checked call by call"
 	case domain.CallHost:
 		if host != nil && !host.Approval {
 			return "approval: none"
@@ -410,12 +437,12 @@ func visibleConnection(list []domain.Connection, id domain.ConnectionID) *domain
 	return nil
 }
 
-// newRequest makes the Request about a call. A plan shows itself, with the time and
-// the end that a person set for it.
-func newRequest(at time.Time, c *domain.Call, chat *domain.Chat, s domain.Settings, bot domain.BotID, chain []domain.BotID, approver domain.Actor) *domain.Request {
+// newRequest makes the Request about a call. One that a program makes shows the
+// program; a plan shows itself, with the time and the end that a person set for it.
+func newRequest(at time.Time, c, program *domain.Call, chat *domain.Chat, s domain.Settings, bot domain.BotID, chain []domain.BotID, approver domain.Actor) *domain.Request {
 	r := &domain.Request{ID: newID[domain.RequestID](domain.PrefixRequest), Organization: c.Organization, Member: c.Member,
 		Bot: bot, Capability: c.Capability, Reason: c.Reason, Approver: approver, Chain: chain, Chat: c.Chat, Turn: c.Turn, Call: c.ID,
-		Arguments: c.Arguments, Endorsements: []domain.Endorsement{}, Tags: []string{}, Status: domain.RequestPending,
+		Code: domain.ShownCode(*c, program), Arguments: c.Arguments, Endorsements: []domain.Endorsement{}, Tags: []string{}, Status: domain.RequestPending,
 		CreatedAt: at, UpdatedAt: at, ExpiresAt: at.Add(s.RequestTimeout())}
 	if c.Kind == domain.CallApp {
 		r.App = &domain.SavedCall{Connection: c.Connection, Revision: c.Revision, Tool: c.Tool, SHA256: c.Digest}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -17,10 +18,17 @@ import (
 	"openbot/domain"
 	"openbot/domain/engine"
 	"openbot/model"
+	"openbot/program"
 	"openbot/repository"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain makes the test binary its own child, as main does: programs run in it.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == program.ChildArgument {
+		os.Exit(program.Main(os.Stdin, os.Stdout))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // world is an engine on a real store, with everything outside it in the hands of the
 // test: time, workers, the model, the App, and when the process dies.
@@ -35,6 +43,8 @@ type world struct {
 	me     domain.Principal
 	mail   domain.Connection
 	clock  *clock
+	// programs runs programs; nil means as the server does, without its limit of time.
+	programs engine.Programs
 }
 
 type clock struct {
@@ -326,6 +336,12 @@ func (w *world) work(task domain.Task) {
 		}
 		if taking.Sending != nil {
 			w.carry(taking.Sending)
+		}
+	case domain.TaskProgramRun:
+		run, err := w.engine.PrepareProgram(ctx, domain.CallID(task.Subject), task.Revision)
+		w.must(err)
+		if run != nil {
+			w.must(w.engine.CommitProgram(ctx, run, w.runProgram(run)))
 		}
 	case domain.TaskCallJudge, domain.TaskRequestReview, domain.TaskBotClose, domain.TaskRulePreview:
 		w.workDeciders(task)

@@ -55,6 +55,11 @@ var dues = []promise{
 		allowed, sending := call(domain.CallAllowed, now), call(domain.CallSending, now)
 		allowedLate, sendingLate := call(domain.CallAllowed, late), call(domain.CallSending, late)
 		judged := call(domain.CallChecking, late)
+		program := w.newCall(fresh, 1, position)
+		position++
+		program.Kind, program.Status, program.DueAt = domain.CallProgram, domain.CallAllowed, late
+		w.commit(program)
+		expect(domain.TaskProgramRun, string(program.ID), 1, late, domain.UrgencyProgram)
 		expect(domain.TaskCallJudge, string(judged.ID), 1, late, domain.UrgencyJudge)
 		expect(domain.TaskCallSend, string(allowedLate.ID), 1, late, domain.UrgencyAnswer)
 		expect(domain.TaskCallSend, string(allowed.ID), 1, now, domain.UrgencyAnswer)

@@ -116,6 +116,36 @@ var facts = []promise{
 			w.Fatal("a call that is not in checking was loaded for the judge")
 		}
 	}},
+	{"a program gets its calls, a call its program, and a step neither", func(w *world) {
+		w.settle()
+		chat := w.newChat()
+		turn := w.newTurn(chat)
+		program, other, beside := w.newCall(turn, 1, 0), w.newCall(turn, 1, 1), w.newCall(turn, 1, 2)
+		program.Kind, other.Kind = domain.CallProgram, domain.CallProgram
+		program.Program = &domain.ProgramState{Seed: 1 << 63, StartedAtMs: 5, Trace: domain.ProgramTrace{
+			Calls: []domain.ProgramAsked{{Connection: "mail", Tool: "send", Arguments: []byte(`{"n":1}`)}}, Given: []int{0}}}
+		child := func(of *domain.Call, index int) *domain.Call {
+			c := w.newCall(turn, 1, domain.ProgramPlace(of.Position, index))
+			c.Parent, c.Code = of.ID, &domain.ProgramPosition{Index: index, Line: 3, Column: 7}
+			return c
+		}
+		second, first, foreign := child(program, 1), child(program, 0), child(other, 0)
+		w.commit(chat, turn, program, other, beside, second, first, foreign)
+		got := must[domain.CallFacts](w)(w.store.CallFacts(w.ctx, program.ID))
+		w.same("calls of the program", got.Children, []domain.Call{*first, *second})
+		w.same("program", got.Call, *program)
+		if got.Parent != nil || len(got.Siblings) != 6 {
+			w.Fatalf("a program has the program %v and %d calls in its step", got.Parent, len(got.Siblings))
+		}
+		got = must[domain.CallFacts](w)(w.store.CallFacts(w.ctx, second.ID))
+		w.same("program of the call", got.Parent, program)
+		if len(got.Children) != 0 {
+			w.Fatalf("a call that is no program has the calls %v", got.Children)
+		}
+		w.same("calls of the step", must[domain.StepFacts](w)(w.store.StepFacts(w.ctx, turn.ID)).Calls, []domain.Call{*program, *other, *beside})
+		w.same("calls of the Turn", must[[]domain.Call](w)(w.store.TurnCalls(w.ctx, turn.ID)),
+			[]domain.Call{*program, *other, *beside, *first, *second, *foreign})
+	}},
 	{"a call of a host tool gets the tool of its organization that is not deleted", func(w *world) {
 		w.settle()
 		chat := w.newChat()

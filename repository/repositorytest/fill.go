@@ -64,6 +64,8 @@ func fillValue(v reflect.Value, n *int, depth int) {
 		v.SetUint(uint64(*n%255) + 1)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(*n))
+	case reflect.Uint64:
+		v.SetUint(uint64(*n))
 	case reflect.Float64:
 		v.SetFloat(float64(*n) + 0.25)
 	default:

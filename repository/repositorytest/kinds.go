@@ -94,12 +94,12 @@ var kinds = []kind{
 			err = domain.Errorf(domain.CodeNotFound, "CallNotFound", "There is no such Call.")
 		}
 		return call, err
-	}, nil, "Organization", "Member", "Chat", "Turn", "Step", "Position", "ModelID", "Name", "Kind", "Capability", "Connection",
+	}, nil, "Organization", "Member", "Chat", "Turn", "Step", "Position", "Parent", "Code", "ModelID", "Name", "Kind", "Capability", "Connection",
 		"Revision", "Tool", "Arguments", "Digest", "Reason", "CreatedAt"),
 	kindOf("request", domain.PrefixRequest, func(ctx context.Context, s engine.Store, id string) (domain.Request, error) {
 		return s.Request(ctx, domain.RequestID(id))
 	}, nil, "Organization", "Member", "Bot", "Capability", "Reason", "Chain", "Chat", "Turn", "Call", "Delegation", "Arguments",
-		"App", "Plan", "OnExpire", "Unknown", "Tags", "CreatedAt"),
+		"App", "Code", "Plan", "OnExpire", "Unknown", "Tags", "CreatedAt"),
 	kindOf("grant", domain.PrefixGrant, func(ctx context.Context, s engine.Store, id string) (domain.Grant, error) {
 		return s.Grant(ctx, domain.GrantID(id))
 	}, nil, "Organization", "Member", "Bot", "Capability", "Decision", "Scope", "Chat", "Revision", "Source", "Request", "Parent", "CreatedAt"),

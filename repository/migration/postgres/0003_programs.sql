@@ -1,0 +1,12 @@
+-- Programs: the calls that a program makes, where it makes them, and where it stands
+-- between its runs.
+-- Locks: each table for a moment while its columns are added.
+-- Way back: restore the database from before; programs that wait would be lost with the
+-- columns.
+
+-- +goose Up
+
+ALTER TABLE calls ADD COLUMN parent_id TEXT COLLATE "C" NOT NULL DEFAULT '';
+ALTER TABLE calls ADD COLUMN code TEXT NOT NULL DEFAULT '';
+ALTER TABLE calls ADD COLUMN program TEXT NOT NULL DEFAULT '';
+ALTER TABLE requests ADD COLUMN code TEXT NOT NULL DEFAULT '';

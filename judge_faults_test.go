@@ -332,7 +332,7 @@ func TestASilentJudgeHoldsUpNobodyElse(t *testing.T) {
 		if busy := rounds(c, me, n); busy != idle || busy != n {
 			t.Errorf("beside a silent judge %d rounds ended, beside an idle one %d, want %d", busy, idle, n)
 		}
-		if hanging := e.silent.Load(); hanging != n {
+		if hanging := int(e.silent.Load()); hanging != n {
 			t.Errorf("%d calls still hang in the judge, want %d", hanging, n)
 		}
 		for i, chat := range chats {
@@ -369,7 +369,7 @@ func TestASilentJudgeOfDecidingBotsHoldsUpNobodyElse(t *testing.T) {
 		if busy := rounds(c, c.mainBot(), n); busy != n {
 			t.Errorf("beside a silent judge %d rounds ended, want %d", busy, n)
 		}
-		if hanging := e.silent.Load(); hanging < n/4 {
+		if hanging := int(e.silent.Load()); hanging < n/4 {
 			t.Errorf("%d decisions still hang in the judge, want at least %d", hanging, n/4)
 		}
 	})

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"openbot/apps/appstest"
+	"openbot/config"
 )
 
 // newBot makes a lasting Bot and gives its ID.
@@ -223,6 +226,47 @@ func TestPreviewOfARule(t *testing.T) {
 		}
 		if rules := c.list("/v1/rules"); len(rules) != 0 {
 			t.Errorf("a preview left the Rules %v", rules)
+		}
+	})
+}
+
+// A judge that hangs fills its own workers alone: answers, Turns and Apps go on.
+func TestAHangingJudgeHoldsUpNothingElse(t *testing.T) {
+	onBackends(t, func(t *testing.T, b backend) {
+		app := appstest.New(t)
+		released := make(chan struct{})
+		judge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-released:
+			case <-r.Context().Done():
+			}
+			http.Error(w, "no", http.StatusBadRequest)
+		}))
+		t.Cleanup(judge.Close)
+		cfg := b.settings(t.TempDir())
+		cfg.Models.Judge = "openai:judge"
+		cfg.Models.OpenAI = config.Provider{APIKey: config.NewSecret("sk-test"), BaseURL: judge.URL}
+		c, _, _ := startServe(t, cfg)
+		c.connect("desk", app.URL)
+		judged := c.newBot("Judged", "", nil)
+		c.call("POST", "/v1/rules", object{"text": "Never send_email.", "bot": judged}, 201)
+		waiting := map[string]string{}
+		for range 3 * cfg.Workers() {
+			chat := c.chatWith(judged)
+			waiting[chat] = c.say(chat, `/call desk__send_email {"to":"a@example.test"}`)
+		}
+		chat := c.newChat()
+		turn := c.say(chat, `/call desk__send_email {"to":"b@example.test"}`)
+		c.awaitTurn(chat, turn, status("Waiting"))
+		c.answer(c.pending(turn)[0], object{"decision": "allow"})
+		began := time.Now()
+		c.awaitTurn(chat, turn, status("Completed"))
+		if took := time.Since(began); took > 5*time.Second || app.Count("send_email") != 1 {
+			t.Errorf("the other work took %s", took)
+		}
+		close(released)
+		for _, turn := range waiting {
+			c.waitsForMe(turn)
 		}
 	})
 }

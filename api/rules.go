@@ -64,6 +64,7 @@ func wirePreviewed(p domain.PreviewResult) RulePreviewed {
 		Quote: orNull(p.Quote), Why: p.Why}
 }
 
+// RulePath names a Rule in an address.
 type RulePath struct {
 	Rule string `path:"rule" doc:"The ID of the Rule."`
 }

@@ -183,10 +183,11 @@ type CallAnswered struct {
 // Refused is a last look before sending that found the call no longer allowed
 // (Denied), or no longer possible.
 type Refused struct {
-	At      time.Time
-	Denied  bool
-	Decided *DecidedBy
-	Result  string
+	At       time.Time
+	Denied   bool
+	Decided  *DecidedBy
+	Evidence []Finding // what the last look found
+	Result   string
 }
 
 // Taken is a worker that is about to send.
@@ -258,6 +259,7 @@ func DecideCall(c Call, ev CallEvent) (Call, error) {
 		next.answer(ev)
 	case Refused:
 		next.Decided = ev.Decided
+		next.Evidence = append(slices.Clone(c.Evidence), ev.Evidence...)
 		if ev.Decided == nil {
 			next.Decided = c.Decided
 		}
@@ -335,6 +337,11 @@ func (c *Call) check(ev Checked) {
 
 func (c *Call) answer(ev CallAnswered) {
 	wasUnknown := c.Status == CallUnknown
+	found := "denied by "
+	if ev.Allow {
+		found = "allowed by "
+	}
+	c.Evidence = append(slices.Clone(c.Evidence), Finding{Step: ev.Decided.Step, Found: found + ev.Decided.By.name(), AtMs: ev.At.UnixMilli()})
 	if !wasUnknown || ev.Allow {
 		c.Decided = ptr(ev.Decided)
 	}

@@ -99,7 +99,7 @@ func Recheck(a Attempt, allowedBy *DecidedBy, strength Strength) Verdict {
 		return v
 	}
 	if allowedBy == nil || !allowedBy.canAllow(a.Capability) {
-		return c.decide(OutcomeDeny, DecidedBy{Step: StepPolicy, By: Actor{Tag: TagPolicy}}, "no decision was kept for this call")
+		return c.refuse(DecidedBy{Step: StepPolicy, By: Actor{Tag: TagPolicy}}, "no decision was kept for this call")
 	}
 	by := *allowedBy
 	if by.Step == StepGrant || by.By.Tag == TagGrant {
@@ -108,14 +108,14 @@ func Recheck(a Attempt, allowedBy *DecidedBy, strength Strength) Verdict {
 			stands = stands || g.ID == by.By.Grant && g.Decision == DecisionAllow && g.Covers(a)
 		}
 		if !stands {
-			return c.decide(OutcomeDeny, DecidedBy{Step: StepGrant, By: by.By, Grant: by.By.Grant}, "the Grant that allowed it was revoked")
+			return c.refuse(DecidedBy{Step: StepGrant, By: by.By, Grant: by.By.Grant}, "the Grant that allowed it was revoked")
 		}
 	}
 	if by.By.Tag == TagBot && by.Grant != "" && !strength.grantStands(by.Grant, a.Capability) {
-		return c.decide(OutcomeDeny, DecidedBy{Step: StepGrant, By: by.By, Grant: by.Grant}, "the Grant that let the Bot allow it was revoked")
+		return c.refuse(DecidedBy{Step: StepGrant, By: by.By, Grant: by.Grant}, "the Grant that let the Bot allow it was revoked")
 	}
 	if (by.Step == StepRule || by.Rule != "") && !strength.ruleStands(by) {
-		return c.decide(OutcomeDeny, DecidedBy{Step: StepRule, By: by.By, Rule: by.Rule}, "the Rule that allowed it was changed or taken away")
+		return c.refuse(DecidedBy{Step: StepRule, By: by.By, Rule: by.Rule}, "the Rule that allowed it was changed or taken away")
 	}
 	return Verdict{Outcome: OutcomeAllow, Decided: by, Evidence: c.found}
 }
@@ -152,6 +152,12 @@ func (c *checking) find(step Step, found string) {
 func (c *checking) decide(outcome Outcome, by DecidedBy, reason string) Verdict {
 	by.AtMs = c.At.UnixMilli()
 	return Verdict{Outcome: outcome, Decided: by, Reason: reason, Evidence: c.found}
+}
+
+// refuse denies at the last look.
+func (c *checking) refuse(by DecidedBy, reason string) Verdict {
+	c.find(by.Step, reason)
+	return c.decide(OutcomeDeny, by, reason)
 }
 
 func (c *checking) policy() (Verdict, bool) {

@@ -93,7 +93,7 @@ func TextNoPlanMode() string {
 	return "Failed: this Chat is not in plan mode, so no plan is needed. It was not executed. Go on without one."
 }
 
-// TextSpawned, TextCreated and TextPromoted are for a Bot that was made.
+// TextSpawned is for a helper that was made.
 func TextSpawned(id BotID, name string) string {
 	return fmt.Sprintf("Done: %s (%q) is now a helper in this Chat. It belongs to you.", id, name)
 }

@@ -76,3 +76,20 @@ func wantCode(t *testing.T, err error, code domain.Code) {
 		t.Fatalf("the error is %q (%v), want code %q", domain.CodeOf(err), err, code)
 	}
 }
+
+// manyChecks is from where on a property surely reaches all that it is steered to;
+// make test runs with more, and a quick run asserts only what holds in each check.
+const manyChecks = 1000
+
+// reachedAll fails for what no check of a property reached.
+func reachedAll(t *testing.T, reached map[string]int, checks int, whats ...string) {
+	t.Helper()
+	if checks < manyChecks {
+		return
+	}
+	for _, what := range whats {
+		if reached[what] == 0 {
+			t.Errorf("no check reached: %s", what)
+		}
+	}
+}

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -117,30 +116,54 @@ func attackedSend(t *testing.T, attack string) string {
 
 // Whatever a text talks the judge into, nothing runs that no Rule of a person allows.
 func TestNoTextTalksAJudgeIntoAnAllow(t *testing.T) {
-	for way := range 3 {
-		t.Run(fmt.Sprintf("way %d", way), func(t *testing.T) {
-			w := newWorld(t)
-			w.rule("Never send to strangers.", domain.EffectEither, "")
-			w.rule("Deny send at night.", domain.DecisionDeny, "")
-			w.rule("Allow list to everybody.", domain.DecisionAllow, "")
-			playbook := w.models
-			for _, attack := range attacks(t) {
-				m := &obedient{Models: playbook, attack: attack, way: way}
-				w.models = m
-				w.restart()
-				turn := w.say(w.newChat(), attackedSend(t, attack))
-				w.run()
-				call := w.view(turn).Calls[0]
-				if m.asked == 0 {
-					t.Errorf("%q: the judge never read it", attack)
-				}
-				if call.Status != domain.CallWaiting || w.apps.total() != 0 {
-					t.Fatalf("%q: the call is %s by %+v after %d sends", attack, call.Status, call.Decided, w.apps.total())
-				}
-				w.mustAnswer(w.theRequest(turn), domain.DecisionDeny, "")
+	w := newWorld(t)
+	w.rule("Never send to strangers.", domain.EffectEither, "")
+	w.rule("Deny send at night.", domain.DecisionDeny, "")
+	w.rule("Allow list to everybody.", domain.DecisionAllow, "")
+	playbook := w.models
+	// Each attack has its own call in one Turn; the ways to obey take turns, and the
+	// most dangerous one, which quotes the Rules' own words, is tried with all of them.
+	for _, ways := range [][]int{{0, 1}, {2}} {
+		list := attacks(t)
+		m := &obedientCrowd{Models: playbook, attacks: list, ways: ways, asked: map[string]bool{}}
+		w.models = m
+		w.restart()
+		var script []string
+		for _, attack := range list {
+			script = append(script, attackedSend(t, attack))
+		}
+		turn := w.say(w.newChat(), script...)
+		w.run()
+		for i, call := range w.view(turn).Calls {
+			if !m.asked[list[i]] {
+				t.Errorf("%q: the judge never read it", list[i])
 			}
-		})
+			if call.Status != domain.CallWaiting || w.apps.total() != 0 {
+				t.Fatalf("%q: the call is %s by %+v after %d sends", list[i], call.Status, call.Decided, w.apps.total())
+			}
+		}
 	}
+}
+
+// obedientCrowd obeys whichever of the attacks it reads.
+type obedientCrowd struct {
+	engine.Models
+	attacks []string
+	ways    []int
+	asked   map[string]bool
+}
+
+func (m *obedientCrowd) Call(ctx context.Context, r domain.ModelRequest) (domain.ModelReply, error) {
+	if r.Purpose == domain.PurposeJudge {
+		for i, attack := range m.attacks {
+			one := &obedient{Models: m.Models, attack: attack, way: m.ways[i%len(m.ways)]}
+			if r.Script.Judge.Reason == attack {
+				m.asked[attack] = true
+				return one.Call(ctx, r)
+			}
+		}
+	}
+	return m.Models.Call(ctx, r)
 }
 
 // Whatever a text talks the deciders into, they give no more than support: the person

@@ -105,7 +105,7 @@ func lastLook(at time.Time, f *domain.CallFacts) *domain.Refused {
 	}
 	if verdict.Outcome != domain.OutcomeAllow {
 		decided := verdict.Decided
-		return &domain.Refused{At: at, Denied: true, Decided: &decided, Result: domain.TextDenied(decided, verdict.Reason)}
+		return &domain.Refused{At: at, Denied: true, Decided: &decided, Evidence: verdict.Evidence, Result: domain.TextDenied(decided, verdict.Reason)}
 	}
 	if changed {
 		return &domain.Refused{At: at, Result: domain.TextRevisionChanged()}

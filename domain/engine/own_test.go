@@ -81,7 +81,7 @@ func TestOnlyAHelperOfTheChatIsPromoted(t *testing.T) {
 // A Bot is made once, also when the process dies around the commit that makes it.
 func TestABotIsMadeOnce(t *testing.T) {
 	for n := 1; n <= 6; n++ {
-		w := newWorld(t)
+		w := newWorldAlone(t)
 		chat := w.newChat()
 		turn := w.say(chat, strings.Replace(spawnScript, "openbot_spawn", "openbot_create_bot", 1))
 		w.run()
@@ -244,5 +244,40 @@ func TestTheTermsOfAPlan(t *testing.T) {
 	w.must(err)
 	if got.Plan != (domain.PlanTerms{TimeoutMs: 5000, OnExpire: "allow"}) || got.Title != "Plans" || got.Mode != "" {
 		t.Errorf("the Chat is %+v", got)
+	}
+}
+
+// A message to an archived Bot is taken and its Turn says why nothing comes of it.
+func TestATurnOfAnArchivedBotFails(t *testing.T) {
+	w := newWorld(t)
+	bot := w.bot("Gone", "", "")
+	chat := w.chatWith(bot)
+	w.must(w.engine.ArchiveBot(t.Context(), w.me, bot))
+	w.run()
+	turn := w.say(chat, sendScript)
+	w.run()
+	if v := w.wantStatus(turn, domain.TurnFailed); v.Turn.Error != "The Bot is archived." || len(v.Calls) != 0 {
+		t.Errorf("the Turn ended with %q", v.Turn.Error)
+	}
+	_, err := w.engine.CreateChat(t.Context(), w.me, engine.NewChat{Bot: bot})
+	w.wantCode(err, domain.CodeConflict)
+}
+
+// What the last look refused is kept beside what the check had found.
+func TestTheLastLookLeavesEvidence(t *testing.T) {
+	w := newWorld(t)
+	grant := w.grant(w.main(), domain.DecisionAllow)
+	turn := w.say(w.newChat(), sendScript)
+	task, _ := w.rings.next(w.clock.now())
+	for task.Kind != domain.TaskTurnStep {
+		task, _ = w.rings.next(w.clock.now())
+	}
+	w.work(task)
+	w.must(w.engine.RevokeGrant(t.Context(), w.me, grant.ID))
+	w.run()
+	call := w.view(turn).Calls[0]
+	last := call.Evidence[len(call.Evidence)-1]
+	if call.Status != domain.CallDenied || last.Step != domain.StepGrant || last.Found != "the Grant that allowed it was revoked" {
+		t.Fatalf("the call is %s with %+v", call.Status, call.Evidence)
 	}
 }

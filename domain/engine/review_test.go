@@ -442,7 +442,7 @@ func TestADeathAnywhereUpTheChainEndsTheSame(t *testing.T) {
 		for n := 1; ; n++ {
 			points := 0
 			t.Run(fmt.Sprintf("death after %s %d", where, n), func(t *testing.T) {
-				w := newWorld(t)
+				w := newWorldAlone(t)
 				w.rule("Allow something else.", domain.DecisionAllow, "")
 				worker, above := w.chain(yes, yes)
 				chat := w.chatWith(worker)

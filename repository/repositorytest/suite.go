@@ -29,6 +29,7 @@ func Run(t *testing.T, open Open) {
 		{"due", dues},
 		{"leases", leases},
 		{"events", events},
+		{"deciding", deciding},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

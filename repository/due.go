@@ -19,7 +19,7 @@ type due struct {
 var dues = map[domain.TaskKind]due{
 	domain.TaskTurnStep: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, due_at, steps = 0 AS fresh FROM turns
 		WHERE due_at <= ? AND status IN ('Queued', 'Running') AND open_calls = 0 ORDER BY due_at LIMIT ?`},
-	domain.TaskCallSend: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, due_at FROM calls
+	domain.TaskCallSend: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, due_at, kind FROM calls
 		WHERE status = 'allowed' AND due_at <= ? AND kind <> 'program' ORDER BY due_at LIMIT ?`},
 	domain.TaskProgramRun: {times: 1, urgency: domain.UrgencyProgram, query: `SELECT id, version, due_at FROM calls
 		WHERE status = 'allowed' AND due_at <= ? AND kind = 'program' ORDER BY due_at LIMIT ?`},
@@ -62,7 +62,8 @@ func (s *Store) Due(ctx context.Context, kind domain.TaskKind, now time.Time, li
 		ID      string
 		Version int64
 		DueAt   int64
-		Fresh   bool
+		Fresh   bool            // of a Turn that has taken no step
+		Kind    domain.CallKind // of a call that may go out
 	}
 	if err := s.read(ctx).Raw(d.query, append(args, atLeastOne(limit))...).Scan(&rows).Error; err != nil {
 		return nil, s.wrap(ctx, "find what is due", err)
@@ -70,8 +71,11 @@ func (s *Store) Due(ctx context.Context, kind domain.TaskKind, now time.Time, li
 	out := make([]domain.DueRow, len(rows))
 	for i, row := range rows {
 		out[i] = domain.DueRow{Kind: kind, ID: row.ID, Version: row.Version, DueAt: moment(row.DueAt), Urgency: d.urgency}
-		if row.Fresh {
+		switch {
+		case row.Fresh:
 			out[i].Urgency = domain.UrgencyTurn
+		case row.Kind != "":
+			out[i].Urgency = domain.Call{Kind: row.Kind}.Urgency()
 		}
 	}
 	return out, nil

@@ -82,14 +82,14 @@ func (s *Store) Due(ctx context.Context, kind domain.TaskKind, now time.Time, li
 }
 
 // RenewLease moves the end of a lease of a call that is out, and with it the time
-// at which somebody looks at the call. It reports false when the lease is another's,
-// the call is not out, or its Turn has ended. It does not move the version.
+// at which somebody looks at the call. It reports false when the lease is another's
+// or the call is not out. A Turn that was stopped changes nothing: what is out keeps
+// its result. It does not move the version.
 func (s *Store) RenewLease(ctx context.Context, call domain.CallID, lease string, until time.Time) (bool, error) {
 	if lease == "" {
 		return false, nil
 	}
-	done := s.write(ctx).Exec(`UPDATE calls SET lease_until = ?, due_at = ? WHERE id = ? AND lease = ? AND status = 'sending'
-		AND EXISTS (SELECT 1 FROM turns WHERE turns.id = calls.turn_id AND turns.status IN ('Queued', 'Running', 'Waiting'))`,
+	done := s.write(ctx).Exec(`UPDATE calls SET lease_until = ?, due_at = ? WHERE id = ? AND lease = ? AND status = 'sending'`,
 		micros(until), micros(until), call, clean(lease))
 	return done.RowsAffected == 1, s.wrap(ctx, "renew a lease", done.Error)
 }

@@ -65,7 +65,7 @@ func sentTo(app *appstest.App) map[string]int {
 // end of their time. None hangs, none runs twice, and none runs undecided. The
 // variable OPENBOT_TEST_RACES gives another number of rounds.
 func TestAnswersRace(t *testing.T) {
-	n := 200
+	n := 80
 	if set := os.Getenv("OPENBOT_TEST_RACES"); set != "" {
 		var err error
 		n, err = strconv.Atoi(set)

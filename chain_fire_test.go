@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -71,7 +72,7 @@ func TestAChainOfDecidersUnderFire(t *testing.T) {
 		p := &process{t: t, role: role, log: io.Discard}
 		first := startProcess(t, b, role, listen)
 		first.kill()
-		p.env = append(first.env, "OPENAI_API_KEY=sk-test", "OPENAI_BASE_URL="+model.url, "OPENBOT_JUDGE_MODEL=openai:judge")
+		p.env = append(slices.Clone(first.env), "OPENAI_API_KEY=sk-test", "OPENAI_BASE_URL="+model.url, "OPENBOT_JUDGE_MODEL=openai:judge")
 		p.start()
 		t.Cleanup(p.kill)
 		return p

@@ -42,7 +42,6 @@ func badAnswer(message string) *domain.AppError {
 // callError turns the end of a failed call into the error that the caller gets.
 func (s *session) callError(err error, e end) error {
 	var fault *jsonrpc.Error
-	_, tooBig, _ := s.notes()
 	switch {
 	case e.refused != nil:
 		return e.refused
@@ -55,8 +54,6 @@ func (s *session) callError(err error, e end) error {
 		return badAnswer("The App's answer to the call is not a valid MCP result; whether the call ran is not known")
 	case !e.out:
 		return notSent("The call was not sent. "+s.unreachable(err), s.cause(err))
-	case tooBig:
-		return badAnswer(fmt.Sprintf("The App answered with more than %d MiB; the answer was dropped", maxBody>>20))
 	case errors.Is(err, context.DeadlineExceeded):
 		return noAnswer("The App did not answer in time; whether the call ran is not known", s.cause(err))
 	case errors.Is(err, context.Canceled):

@@ -30,6 +30,9 @@ const (
 	idleConn = 2 * time.Second
 )
 
+// tooBigText is for a call whose answer was cut off.
+var tooBigText = fmt.Sprintf("The App answered with more than %d MiB; the answer was dropped", maxBody>>20)
+
 // errTooBig is an answer over maxBody.
 var errTooBig = fmt.Errorf("the answer is larger than %d MiB", maxBody>>20)
 
@@ -165,7 +168,11 @@ func (d *door) RoundTrip(request *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
-	limited := &limitedBody{body: response.Body, left: maxBody, onLimit: d.noteTooBig, release: release}
+	tooBig := d.noteTooBig
+	if call != nil { // it says nothing about the other calls of the session
+		tooBig = func() { call.judge(badAnswer(tooBigText)) }
+	}
+	limited := &limitedBody{body: response.Body, left: maxBody, onLimit: tooBig, release: release}
 	response.Body = limited
 	if response.StatusCode/100 != 2 {
 		d.noteStatus(response.StatusCode, request.Header.Get("Mcp-Session-Id") != "")
@@ -269,7 +276,7 @@ func (d *door) receive(response *http.Response, body *limitedBody, call *shot) (
 	_ = body.Close()
 	switch {
 	case errors.Is(err, errTooBig):
-		call.judge(badAnswer("The App answered with more than " + fmt.Sprint(maxBody>>20) + " MiB; the answer was dropped"))
+		call.judge(badAnswer(tooBigText))
 		return nil, errVerdict
 	case err != nil:
 		return nil, err // cut off: the caller sees that it went out and that nothing usable came back

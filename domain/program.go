@@ -183,10 +183,10 @@ func textProgramFailed(why string) string {
 func textProgramCalls(calls []Call) string {
 	done, open, denied := 0, 0, 0
 	for _, c := range calls {
-		switch {
-		case c.Status == CallSucceeded:
+		switch c.Status {
+		case CallSucceeded:
 			done++
-		case c.Status == CallSending || c.Status == CallUnknown:
+		case CallSending, CallUnknown:
 			open++
 		default:
 			denied++

@@ -3,7 +3,6 @@ package domain
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -155,13 +154,13 @@ func (s Settings) Faults() []Fault {
 		}
 		for i, pattern := range list {
 			if !toolPattern(pattern) {
-				add(pathIndex(path, i), `must be <connection>/<tool>, e.g. "con_7/list_*"`)
+				add(pathIndex(path, i), `must be <ID of the Connection>/<tool>, e.g. "con_7/list_*"`)
 			}
 		}
 	}
 	for i, t := range s.ToolTags {
 		if !toolPattern(t.Tool) {
-			add(pathIndex("toolTags", i)+".tool", `must be <connection>/<tool>, e.g. "con_7/send_email"`)
+			add(pathIndex("toolTags", i)+".tool", `must be <ID of the Connection>/<tool>, e.g. "con_7/send_email"`)
 		}
 		for j, tag := range t.Tags {
 			if !slices.Contains(Tags, tag) {
@@ -237,10 +236,7 @@ func toolPattern(pattern string) bool {
 		return true
 	}
 	connection, tool, ok := strings.Cut(pattern, "/")
-	return ok && connection != "" && tool != "" && len(pattern) <= maxSettingText
-}
-
-// FormatMs writes a duration in milliseconds the way people read it.
-func FormatMs(ms int64) string {
-	return strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64) + " s"
+	hex, named := strings.CutPrefix(connection, PrefixConnection)
+	return ok && tool != "" && len(pattern) <= maxSettingText &&
+		(connection == "*" || named && hex != "" && strings.Trim(hex, "0123456789abcdef*") == "")
 }

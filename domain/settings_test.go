@@ -161,11 +161,3 @@ func TestValidIDs(t *testing.T) {
 		}
 	}
 }
-
-func TestDurationsReadWell(t *testing.T) {
-	for ms, want := range map[int64]string{0: "0 s", 1: "0.001 s", 1500: "1.5 s", 86400000: "86400 s"} {
-		if got := domain.FormatMs(ms); got != want {
-			t.Errorf("%d ms reads %q, want %q", ms, got, want)
-		}
-	}
-}

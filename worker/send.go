@@ -38,8 +38,8 @@ func (w *Worker) send(ctx context.Context, id domain.CallID, version int64) erro
 // call that is out: what it did would not be known. The lease bounds it instead.
 func (w *Worker) carry(ctx context.Context, s *engine.Sending) error {
 	held, release := w.hold(context.WithoutCancel(ctx), s)
+	defer release() // the lease lasts until the outcome is saved
 	result, err := w.reach(held, s, held.alive)
-	release()
 
 	commit, stop := saving(ctx)
 	defer stop()

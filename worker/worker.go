@@ -169,7 +169,7 @@ func (w *Worker) push(ctx context.Context, cancel context.CancelCauseFunc, step 
 }
 
 // saveWithin is how long a result may take to be saved when the worker stops.
-const saveWithin = 8 * time.Second
+const saveWithin = 15 * time.Second
 
 // saving gives a context for saving what came back: a worker that is being stopped
 // still saves it.

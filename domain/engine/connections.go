@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -272,7 +273,7 @@ func (e *Engine) SaveLook(ctx context.Context, looked domain.Connection, look do
 		if c.DeletedAt != nil || c.Revision != looked.Revision {
 			return nil
 		}
-		ev := domain.Looked{At: d.at, Look: look}
+		ev := domain.Looked{At: d.at, Look: usable(look)}
 		if failure != nil {
 			ev.Down = failure.Message
 		}
@@ -280,6 +281,23 @@ func (e *Engine) SaveLook(ctx context.Context, looked domain.Connection, look do
 		d.put(&c)
 		return nil
 	})
+}
+
+// usable moves tools whose schema no Bot could be held to from the tools to those
+// that are left out, each with the reason. The digest stays that of what the App
+// offers.
+func usable(look domain.AppLook) domain.AppLook {
+	kept := make([]domain.AppTool, 0, len(look.Tools))
+	skipped := slices.Clone(look.Skipped)
+	for _, t := range look.Tools {
+		if got := prepare(t.Schema); got.err != nil {
+			skipped = append(skipped, fmt.Sprintf("%s: %s", t.Name, got.err))
+			continue
+		}
+		kept = append(kept, t)
+	}
+	look.Tools, look.Skipped = kept, skipped
+	return look
 }
 
 // Endpoint says how to reach the App of a Connection.

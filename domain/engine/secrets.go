@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"strings"
 )
@@ -14,6 +15,13 @@ func newSecret() string {
 	var b [32]byte
 	rand.Read(b[:]) // never fails: it ends the program when there is no randomness
 	return "obt_" + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// newSeed makes the seed of a program's Math.random.
+func newSeed() uint64 {
+	var b [8]byte
+	rand.Read(b[:])
+	return binary.LittleEndian.Uint64(b[:])
 }
 
 // HashSecret gives what is kept of a token's secret. The secrets are long and

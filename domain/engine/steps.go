@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 	"unicode/utf8"
 
@@ -366,7 +365,7 @@ func (e *Engine) attempt(ctx context.Context, at time.Time, call *domain.Call, t
 		if len(domain.ProgramText(call.Arguments)) > domain.MaxProgram {
 			return a, domain.TextBadArguments(fmt.Sprintf("the program has more than %d bytes", domain.MaxProgram)), nil
 		}
-		call.Program = &domain.ProgramState{Seed: rand.Uint64(), StartedAtMs: at.UnixMilli()}
+		call.Program = &domain.ProgramState{Seed: newSeed(), StartedAtMs: at.UnixMilli()}
 		a.Visible = true
 	}
 	a.Capability, a.Revision = call.Capability, call.Revision

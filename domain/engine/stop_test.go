@@ -111,8 +111,8 @@ func TestInterruptWhileTheCallIsOutKeepsItsResult(t *testing.T) {
 	chat := w.newChat()
 	turn, out := w.sending(chat, roundScript)
 	w.interrupt(chat)
-	if _, ours, err := w.engine.RenewCall(t.Context(), out); err != nil || ours {
-		t.Errorf("the worker does not learn that the work was stopped: %v %v", ours, err)
+	if _, ours, err := w.engine.RenewCall(t.Context(), out); err != nil || !ours {
+		t.Errorf("the call that is out lost its lease with the stop of its Turn: %v %v", ours, err)
 	}
 	w.carry(out)
 	w.run()

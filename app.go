@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -213,6 +214,9 @@ func (a *App) Address() string { return "http://" + a.listener.Addr().String() }
 // Run runs the program until ctx ends, then stops it: it takes no new work,
 // finishes or hands back what runs, and returns within 25 s.
 func (a *App) Run(ctx context.Context) error {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // what lives is a few MiB: by default it would be walked many times a second
+	}
 	fatal := make(chan error, 1)
 	go func() {
 		if err := a.server.Serve(a.listener); !errors.Is(err, http.ErrServerClosed) {

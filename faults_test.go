@@ -152,6 +152,39 @@ func TestASlowAppKeepsItsLease(t *testing.T) {
 	}
 }
 
+// An interrupt does not cut off a call that is out: what it did is still saved, also
+// long after its first lease.
+func TestACallThatIsOutKeepsItsResult(t *testing.T) {
+	app := appstest.New(t)
+	c, _, _ := startServe(t, backend{}.settings(t.TempDir()))
+	c.connect("desk", app.URL)
+	chat := c.newChat()
+	turn := c.say(chat, `/call desk__send_email {"to":"ops@example.test"}`)
+	c.awaitTurn(chat, turn, status("Waiting"))
+	release := app.Block("send_email")
+	c.answer(c.pending(turn)[0], object{"decision": "allow"})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := app.Await(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	c.call("POST", "/v1/chats/"+chat+"/interrupt", object{}, 200)
+	stopped := time.Now()
+	c.poll("the lease of the stopped work is long over", 20*time.Second, func() bool {
+		if got := calls(c.call("GET", "/v1/turns/"+turn, nil, 200))[0]["status"]; got != "sending" {
+			t.Fatalf("the call is %v while it is out", got)
+		}
+		return time.Since(stopped) > 10*time.Second
+	})
+	release()
+	c.poll("the result is saved", 10*time.Second, func() bool {
+		return calls(c.call("GET", "/v1/turns/"+turn, nil, 200))[0]["status"] == "succeeded"
+	})
+	if got := c.call("GET", "/v1/turns/"+turn, nil, 200)["status"]; got != "Interrupted" {
+		t.Errorf("the Turn is %v", got)
+	}
+}
+
 // A connection that breaks after the call went out leaves an unknown outcome: the
 // call is not sent again by itself.
 func TestABrokenConnectionAsksThePerson(t *testing.T) {

@@ -452,6 +452,15 @@ func (c Call) OwnWork() bool {
 	return c.Kind == CallOwn || c.Kind == CallDecide || c.Kind == CallProgram
 }
 
+// Urgency is that of sending the call once it is allowed. What lets a Bot decide may
+// have to be read by the judge: a slow judge must hold up nothing else.
+func (c Call) Urgency() Urgency {
+	if c.Kind == CallDecide {
+		return UrgencyJudge
+	}
+	return UrgencyAnswer
+}
+
 // Open reports whether the call has no result yet.
 func (c Call) Open() bool { return c.EndedAt == nil }
 

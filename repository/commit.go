@@ -5,7 +5,10 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/gorm"
 
 	"openbot/domain"
@@ -30,7 +33,15 @@ func (s *Store) Commit(ctx context.Context, c domain.Commit) error {
 	if err != nil {
 		return err
 	}
-	err = s.write(ctx).Transaction(func(tx *gorm.DB) error { return s.writeAll(tx, rows, c) })
+	writes, err := s.writesOf(rows, c)
+	if err != nil {
+		return err
+	}
+	if s.postgres {
+		err = s.onConn(ctx, func(conn *pgx.Conn) error { return s.writeAtOnce(ctx, conn, writes) })
+	} else {
+		err = s.write(ctx).Transaction(func(tx *gorm.DB) error { return writeInTurn(tx, writes) })
+	}
 	if err != nil {
 		return s.wrap(ctx, "commit", err)
 	}
@@ -49,6 +60,10 @@ func (s *Store) FirstStart(ctx context.Context, c domain.Commit) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	writes, err := s.writesOf(rows, c)
+	if err != nil {
+		return false, err
+	}
 	wrote := false
 	err = s.write(ctx).Transaction(func(tx *gorm.DB) error {
 		if s.postgres {
@@ -61,7 +76,7 @@ func (s *Store) FirstStart(ctx context.Context, c domain.Commit) (bool, error) {
 			return err
 		}
 		wrote = true
-		return s.writeAll(tx, rows, c)
+		return writeInTurn(tx, writes)
 	})
 	if err != nil {
 		return false, s.wrap(ctx, "make the first start", err)
@@ -102,32 +117,63 @@ func settle(rows []planned) {
 	}
 }
 
-func (s *Store) writeAll(tx *gorm.DB, rows []planned, c domain.Commit) error {
-	if c.Kept != nil {
-		if err := keep(tx, c.Kept); err != nil {
-			return err
-		}
-	}
-	if err := writeRows(tx, rows); err != nil {
-		return err
-	}
-	if err := take(tx, c.Taken); err != nil {
-		return err
-	}
-	if err := insertAll(tx, mapAll(c.Inputs, fromInput)); err != nil {
-		return err
-	}
-	if err := insertAll(tx, mapAll(c.Items, fromItem)); err != nil {
-		return err
-	}
-	if err := s.insertEvents(tx, c.Events); err != nil {
-		return err
-	}
-	return closeChats(tx, c.CloseChats)
+// written is one statement of a commit, and what its outcome must be.
+type written struct {
+	write func(tx *gorm.DB) *gorm.DB
+	// check refuses an outcome; nil takes any that is no error.
+	check func(touched int64) error
+	// name gives the error of the statement the name that a caller knows; nil leaves it.
+	name func(err error) error
 }
 
-// writeRows writes kind by kind, the updates of a kind before its inserts.
-func writeRows(tx *gorm.DB, rows []planned) error {
+func (w written) outcome(touched int64, err error) error {
+	switch {
+	case err != nil && w.name != nil:
+		return w.name(err)
+	case err != nil:
+		return err
+	case w.check != nil:
+		return w.check(touched)
+	}
+	return nil
+}
+
+// touches refuses every other number of rows.
+func touches(number int, refusal func() *domain.Error) func(int64) error {
+	return func(touched int64) error {
+		if touched != int64(number) {
+			return refusal()
+		}
+		return nil
+	}
+}
+
+// writesOf lists the statements of a commit in the order of writing.
+func (s *Store) writesOf(rows []planned, c domain.Commit) ([]written, error) {
+	var writes []written
+	if c.Kept != nil {
+		writes = append(writes, keep(c.Kept))
+	}
+	writes = append(writes, writesOfRows(rows)...)
+	if len(c.Taken) > 0 {
+		writes = append(writes, take(c.Taken))
+	}
+	writes = append(writes, inserts(mapAll(c.Inputs, fromInput))...)
+	writes = append(writes, inserts(mapAll(c.Items, fromItem))...)
+	events, err := s.insertEvents(c.Events)
+	if err != nil {
+		return nil, err
+	}
+	writes = append(writes, events...)
+	if len(c.CloseChats) > 0 {
+		writes = append(writes, closeChats(c.CloseChats)...)
+	}
+	return writes, nil
+}
+
+// writesOfRows goes kind by kind, the updates of a kind before its inserts.
+func writesOfRows(rows []planned) []written {
+	var writes []written
 	for len(rows) > 0 {
 		t := tables[rows[0].table]
 		var fresh []domain.Row
@@ -138,27 +184,20 @@ func writeRows(tx *gorm.DB, rows []planned) error {
 				fresh = append(fresh, p.row)
 				continue
 			}
-			touched, err := t.update(tx, p.row, *p.version)
-			if err != nil {
-				return named(t, err)
-			}
-			if touched != 1 {
-				return stale()
-			}
+			writes = append(writes, written{write: t.update(p.row, *p.version), check: touches(1, stale), name: t.named})
 		}
-		if len(fresh) > 0 {
-			if err := t.insert(tx, fresh); err != nil {
-				return named(t, err)
-			}
+		for _, w := range t.insert(fresh) {
+			w.name = t.named
+			writes = append(writes, w)
 		}
 		rows = rows[n:]
 	}
-	return nil
+	return writes
 }
 
 // named tells a taken name from a taken ID: host tools are the only rows that are
 // unique by a name that people choose.
-func named(t table, err error) error {
+func (t table) named(err error) error {
 	if t.name == "host_tools" && unique(err) {
 		return domain.Wrap(domain.CodeConflict, tagName, "This name is taken. Choose another.", err)
 	}
@@ -166,38 +205,98 @@ func named(t table, err error) error {
 }
 
 // keep inserts a kept answer. One whose time is up makes room.
-func keep(tx *gorm.DB, k *domain.KeptAnswer) error {
-	done := tx.Exec(`INSERT INTO kept_answers (member_id, "key", fingerprint, status, body, chat_id, until, created_at)
+func keep(k *domain.KeptAnswer) written {
+	return written{
+		write: func(tx *gorm.DB) *gorm.DB {
+			return tx.Exec(`INSERT INTO kept_answers (member_id, "key", fingerprint, status, body, chat_id, until, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (member_id, "key") DO UPDATE SET fingerprint = excluded.fingerprint, status = excluded.status,
 			body = excluded.body, chat_id = excluded.chat_id, until = excluded.until, created_at = excluded.created_at
 		WHERE kept_answers.until <= excluded.created_at`,
-		k.Member, clean(k.Key), clean(k.Fingerprint), k.Status, k.Body, k.Chat, microsOrNil(k.Until), micros(k.CreatedAt))
-	if done.Error == nil && done.RowsAffected != 1 {
-		return conflict(tagKept, "An answer is already kept under this key.")
+				k.Member, clean(k.Key), clean(k.Fingerprint), k.Status, k.Body, k.Chat, microsOrNil(k.Until), micros(k.CreatedAt))
+		},
+		check: touches(1, func() *domain.Error { return conflict(tagKept, "An answer is already kept under this key.") }),
 	}
-	return done.Error
 }
 
-func take(tx *gorm.DB, ids []domain.InputID) error {
-	if len(ids) == 0 {
-		return nil
+func take(ids []domain.InputID) written {
+	return written{
+		write: func(tx *gorm.DB) *gorm.DB { return tx.Where("id IN ?", ids).Delete(&inputRow{}) },
+		check: touches(len(ids), func() *domain.Error { return conflict(tagTaken, "This input was already taken.") }),
 	}
-	done := tx.Where("id IN ?", ids).Delete(&inputRow{})
-	if done.Error == nil && done.RowsAffected != int64(len(ids)) {
-		return conflict(tagTaken, "This input was already taken.")
-	}
-	return done.Error
 }
 
-func closeChats(tx *gorm.DB, ids []domain.ChatID) error {
-	if len(ids) == 0 {
-		return nil
+func closeChats(ids []domain.ChatID) []written {
+	return []written{
+		{write: func(tx *gorm.DB) *gorm.DB { return tx.Where("chat_id IN ?", ids).Delete(&inputRow{}) }},
+		{write: func(tx *gorm.DB) *gorm.DB { return tx.Where("chat_id IN ? AND chat_id <> ''", ids).Delete(&keptRow{}) }},
 	}
-	if err := tx.Where("chat_id IN ?", ids).Delete(&inputRow{}).Error; err != nil {
+}
+
+// writeInTurn writes one statement after the other and stops at the first that is
+// refused.
+func writeInTurn(tx *gorm.DB, writes []written) error {
+	for _, w := range writes {
+		done := w.write(tx)
+		if err := w.outcome(done.RowsAffected, done.Error); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeAtOnce sends the beginning of the transaction and every statement in one
+// round trip. Only when each has been checked does it send the end, in a second one:
+// a statement that touches no row is no error to the database.
+func (s *Store) writeAtOnce(ctx context.Context, conn *pgx.Conn, writes []written) error {
+	dry := s.dry(ctx)
+	batch := &pgx.Batch{}
+	batch.Queue("BEGIN")
+	defer leave(ctx, conn)
+	for _, w := range writes {
+		if err := queue(batch, w.write(dry)); err != nil {
+			return err
+		}
+	}
+	if err := checkAll(conn.SendBatch(ctx, batch), writes); err != nil {
 		return err
 	}
-	return tx.Where("chat_id IN ? AND chat_id <> ''", ids).Delete(&keptRow{}).Error
+	done, err := conn.Exec(ctx, "COMMIT")
+	if err == nil && done.String() != "COMMIT" {
+		return pgx.ErrTxCommitRollback
+	}
+	return err
+}
+
+// leaveWithin bounds the wait for the end of a transaction that failed.
+const leaveWithin = 2 * time.Second
+
+// leave ends a transaction that is still open, whatever became of the caller: in the
+// pool it would go on holding its locks.
+func leave(ctx context.Context, conn *pgx.Conn) {
+	const idle = 'I'
+	if conn.IsClosed() || conn.PgConn().TxStatus() == idle {
+		return
+	}
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	defer stop()
+	if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil {
+		_ = conn.Close(ctx)
+	}
+}
+
+func checkAll(results pgx.BatchResults, writes []written) error {
+	_, err := results.Exec()
+	for i := 0; err == nil && i < len(writes); i++ {
+		var done pgconn.CommandTag
+		done, err = results.Exec()
+		err = writes[i].outcome(done.RowsAffected(), err)
+	}
+	// It reads what is left; the first error counts.
+	if closing := results.Close(); err == nil {
+		err = closing
+	}
+	return err
 }
 
 func mapAll[D, R any](list []D, from func(*D) R) []R {

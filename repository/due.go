@@ -19,7 +19,7 @@ type due struct {
 var dues = map[domain.TaskKind]due{
 	domain.TaskTurnStep: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, due_at, steps = 0 AS fresh FROM turns
 		WHERE due_at <= ? AND status IN ('Queued', 'Running') AND open_calls = 0 ORDER BY due_at LIMIT ?`},
-	domain.TaskCallSend: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, due_at FROM calls
+	domain.TaskCallSend: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, due_at, kind FROM calls
 		WHERE status = 'allowed' AND due_at <= ? AND kind <> 'program' ORDER BY due_at LIMIT ?`},
 	domain.TaskProgramRun: {times: 1, urgency: domain.UrgencyProgram, query: `SELECT id, version, due_at FROM calls
 		WHERE status = 'allowed' AND due_at <= ? AND kind = 'program' ORDER BY due_at LIMIT ?`},
@@ -62,7 +62,8 @@ func (s *Store) Due(ctx context.Context, kind domain.TaskKind, now time.Time, li
 		ID      string
 		Version int64
 		DueAt   int64
-		Fresh   bool
+		Fresh   bool            // of a Turn that has taken no step
+		Kind    domain.CallKind // of a call that may go out
 	}
 	if err := s.read(ctx).Raw(d.query, append(args, atLeastOne(limit))...).Scan(&rows).Error; err != nil {
 		return nil, s.wrap(ctx, "find what is due", err)
@@ -70,22 +71,25 @@ func (s *Store) Due(ctx context.Context, kind domain.TaskKind, now time.Time, li
 	out := make([]domain.DueRow, len(rows))
 	for i, row := range rows {
 		out[i] = domain.DueRow{Kind: kind, ID: row.ID, Version: row.Version, DueAt: moment(row.DueAt), Urgency: d.urgency}
-		if row.Fresh {
+		switch {
+		case row.Fresh:
 			out[i].Urgency = domain.UrgencyTurn
+		case row.Kind != "":
+			out[i].Urgency = domain.Call{Kind: row.Kind}.Urgency()
 		}
 	}
 	return out, nil
 }
 
 // RenewLease moves the end of a lease of a call that is out, and with it the time
-// at which somebody looks at the call. It reports false when the lease is another's,
-// the call is not out, or its Turn has ended. It does not move the version.
+// at which somebody looks at the call. It reports false when the lease is another's
+// or the call is not out. A Turn that was stopped changes nothing: what is out keeps
+// its result. It does not move the version.
 func (s *Store) RenewLease(ctx context.Context, call domain.CallID, lease string, until time.Time) (bool, error) {
 	if lease == "" {
 		return false, nil
 	}
-	done := s.write(ctx).Exec(`UPDATE calls SET lease_until = ?, due_at = ? WHERE id = ? AND lease = ? AND status = 'sending'
-		AND EXISTS (SELECT 1 FROM turns WHERE turns.id = calls.turn_id AND turns.status IN ('Queued', 'Running', 'Waiting'))`,
+	done := s.write(ctx).Exec(`UPDATE calls SET lease_until = ?, due_at = ? WHERE id = ? AND lease = ? AND status = 'sending'`,
 		micros(until), micros(until), call, clean(lease))
 	return done.RowsAffected == 1, s.wrap(ctx, "renew a lease", done.Error)
 }

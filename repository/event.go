@@ -49,15 +49,16 @@ func (r eventRow) domain() domain.Event {
 		Position: r.Position, Kind: r.Kind, Subject: r.Subject, Data: raw(r.Data), At: moment(r.Created)}
 }
 
-// insertEvents adds events in one statement; the database gives the positions.
-func (s *Store) insertEvents(tx *gorm.DB, events []domain.Event) error {
+// insertEvents adds events; the database gives the positions.
+func (s *Store) insertEvents(events []domain.Event) ([]written, error) {
 	if len(events) > maxEvents {
-		return domain.Errorf(domain.CodeInternal, "CommitEvents", "A commit holds %d events; at most %d fit.", len(events), maxEvents)
+		return nil, domain.Errorf(domain.CodeInternal, "CommitEvents", "A commit holds %d events; at most %d fit.", len(events), maxEvents)
 	}
 	columns, places := "", "(?, ?, ?, ?, ?, ?, ?, ?)"
 	if s.postgres {
 		columns, places = `, "position"`, "(?, ?, ?, ?, ?, ?, ?, ?, "+positionOfNew+")"
 	}
+	var writes []written
 	for start := 0; start < len(events); start += insertBatch {
 		batch := events[start:min(start+insertBatch, len(events))]
 		args := make([]any, 0, 9*len(batch))
@@ -70,11 +71,9 @@ func (s *Store) insertEvents(tx *gorm.DB, events []domain.Event) error {
 		}
 		query := fmt.Sprintf("INSERT INTO events (organization_id, member_id, chat_id, sequence, kind, subject, data, created_at%s) VALUES %s",
 			columns, strings.Repeat(places+", ", len(batch)-1)+places)
-		if err := tx.Exec(query, args...).Error; err != nil {
-			return err
-		}
+		writes = append(writes, written{write: func(tx *gorm.DB) *gorm.DB { return tx.Exec(query, args...) }})
 	}
-	return nil
+	return writes, nil
 }
 
 func (s *Store) edge() string {

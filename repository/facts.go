@@ -42,57 +42,41 @@ const ownersQuery = `WITH RECURSIVE above (id) AS (
 const visibleQuery = `SELECT * FROM connections WHERE member_id = ? AND organization_id = ? AND NOT shared AND deleted_at IS NULL
 	UNION ALL SELECT * FROM connections WHERE organization_id = ? AND shared AND deleted_at IS NULL ORDER BY id`
 
-// StepFacts gives everything that one model step needs, in ten statements on one
-// connection.
+// StepFacts gives everything that one model step needs, in ten statements that take
+// two round trips on PostgreSQL.
 func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFacts, error) {
 	var f domain.StepFacts
-	err := s.together(ctx, func(db *gorm.DB) error {
-		var row stepRow
-		if err := s.scan(ctx, db, "Turn", &row, stepQuery(), id); err != nil {
+	err := s.together(ctx, func(ask ask) error {
+		if err := ask(askOne("Turn", func(row stepRow) error {
+			f.Organization, f.Chat, f.Turn, f.Bot = row.Organization.domain(), row.Chat.domain(), row.Turn.domain(), row.Bot.domain()
+			f.MainBot = row.MainBotID
+			return nil
+		}, stepQuery(), id)); err != nil {
 			return err
 		}
-		f.Organization, f.Chat, f.Turn, f.Bot = row.Organization.domain(), row.Chat.domain(), row.Turn.domain(), row.Bot.domain()
-		f.MainBot = row.MainBotID
-
-		var err error
-		if f.Owners, err = s.owners(ctx, db, f.Bot.ID, f.MainBot); err != nil {
-			return err
-		}
-		if f.Rights, err = s.rights(ctx, db, f.Turn.Authority); err != nil {
-			return err
-		}
-		if f.Items, err = listOn(ctx, s, db, "read the history", itemRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
-		}); err != nil {
-			return err
-		}
-		if f.Calls, err = listOn(ctx, s, db, "read the calls", callRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Where("chat_id = ? AND parent_id = ''", f.Chat.ID).Order(`turn_id, step, "position"`)
-		}); err != nil {
-			return err
-		}
-		if f.Inbox, err = listOn(ctx, s, db, "read the inbox", inputRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
-		}); err != nil {
-			return err
-		}
-		if f.Connections, err = listOn(ctx, s, db, "read the Connections", connectionRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Raw(visibleQuery, f.Turn.Member, f.Turn.Organization, f.Turn.Organization)
-		}); err != nil {
-			return err
-		}
-		if f.HostTools, err = listOn(ctx, s, db, "read the host tools", hostToolRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Where("organization_id = ? AND deleted_at IS NULL", f.Turn.Organization).Order("id")
-		}); err != nil {
-			return err
-		}
-		if f.Grants, err = listOn(ctx, s, db, "read the Grants", grantRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Where("bot_id = ? AND member_id = ? AND revoked_at IS NULL", f.Bot.ID, f.Turn.Member).Order("id")
-		}); err != nil {
-			return err
-		}
-		f.Rules, err = s.rulesOf(ctx, db, f.Turn.Organization, f.Bot.ID, f.Turn.Member)
-		return err
+		return ask(
+			askOwners(&f.Owners, f.Bot.ID, f.MainBot),
+			askRights(&f.Rights, f.Turn.Authority),
+			askList("read the history", &f.Items, itemRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
+			}),
+			askList("read the calls", &f.Calls, callRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Where("chat_id = ? AND parent_id = ''", f.Chat.ID).Order(`turn_id, step, "position"`)
+			}),
+			askList("read the inbox", &f.Inbox, inputRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
+			}),
+			askList("read the Connections", &f.Connections, connectionRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Raw(visibleQuery, f.Turn.Member, f.Turn.Organization, f.Turn.Organization)
+			}),
+			askList("read the host tools", &f.HostTools, hostToolRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Where("organization_id = ? AND deleted_at IS NULL", f.Turn.Organization).Order("id")
+			}),
+			askList("read the Grants", &f.Grants, grantRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Where("bot_id = ? AND member_id = ? AND revoked_at IS NULL", f.Bot.ID, f.Turn.Member).Order("id")
+			}),
+			askRules(&f.Rules, f.Turn.Organization, f.Bot.ID, f.Turn.Member),
+		)
 	})
 	if err != nil {
 		return domain.StepFacts{}, err
@@ -108,63 +92,64 @@ type callFactsRow struct {
 	Request      requestRow      `gorm:"embedded;embeddedPrefix:r_"`
 	Connection   connectionRow   `gorm:"embedded;embeddedPrefix:n_"`
 	HostTool     hostToolRow     `gorm:"embedded;embeddedPrefix:h_"`
+	MainBotID    domain.BotID
 }
 
 var callQuery = sync.OnceValue(func() string {
 	return "SELECT " + columns[organizationRow]("o", "o_") + ", " + columns[chatRow]("c", "c_") + ", " + columns[turnRow]("t", "t_") +
 		", " + columns[callRow]("k", "k_") + ", " + columns[requestRow]("r", "r_") + ", " + columns[connectionRow]("n", "n_") +
-		", " + columns[hostToolRow]("h", "h_") +
+		", " + columns[hostToolRow]("h", "h_") + ", m.main_bot_id" +
 		" FROM calls k JOIN turns t ON t.id = k.turn_id JOIN chats c ON c.id = t.chat_id JOIN organizations o ON o.id = k.organization_id" +
-		" LEFT JOIN requests r ON r.id = k.request_id LEFT JOIN connections n ON n.id = k.connection_id" +
+		" LEFT JOIN members m ON m.id = t.member_id LEFT JOIN requests r ON r.id = k.request_id LEFT JOIN connections n ON n.id = k.connection_id" +
 		" LEFT JOIN host_tools h ON k.kind = 'host' AND h.organization_id = k.organization_id AND h.name = k.tool AND h.deleted_at IS NULL" +
 		" WHERE k.id = ?"
 })
 
-// CallFacts gives everything that a move of one call needs, in four statements on
-// one connection, and a few more for a program and its calls, for a call that rests on
-// a Rule or on a Bot's Grant, or that the judge has not seen. A Connection is given even when it was deleted meanwhile; a host
-// tool is found by its name and only while it is not deleted.
+// CallFacts gives everything that a move of one call needs, in four statements, and a
+// few more for a program and its calls, for a call that rests on a Rule or on a Bot's
+// Grant, or that the judge has not seen. They take two round trips on PostgreSQL. A Connection is given even when
+// it was deleted meanwhile; a host tool is found by its name and only while it is not
+// deleted.
 func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFacts, error) {
 	var f domain.CallFacts
-	err := s.together(ctx, func(db *gorm.DB) error {
-		var row callFactsRow
-		if err := s.scan(ctx, db, "Call", &row, callQuery(), id); err != nil {
+	err := s.together(ctx, func(ask ask) error {
+		var mainBot domain.BotID
+		if err := ask(askOne("Call", func(row callFactsRow) error {
+			f.Organization, f.Chat, f.Turn, f.Call = row.Organization.domain(), row.Chat.domain(), row.Turn.domain(), row.Call.domain()
+			if row.Request.ID != "" {
+				request := row.Request.domain()
+				f.Request = &request
+			}
+			if row.Connection.ID != "" {
+				connection := row.Connection.domain()
+				f.Connection = &connection
+			}
+			if row.HostTool.ID != "" {
+				tool := row.HostTool.domain()
+				f.HostTool = &tool
+			}
+			mainBot = row.MainBotID
+			return nil
+		}, callQuery(), id)); err != nil {
 			return err
 		}
-		f.Organization, f.Chat, f.Turn, f.Call = row.Organization.domain(), row.Chat.domain(), row.Turn.domain(), row.Call.domain()
-		if row.Request.ID != "" {
-			request := row.Request.domain()
-			f.Request = &request
+		questions := []question{
+			askRights(&f.Rights, f.Turn.Authority),
+			askList("read the Grants", &f.Grants, grantRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Where("bot_id = ? AND member_id = ? AND action = ? AND target = ? AND revoked_at IS NULL",
+					f.Turn.Bot, f.Turn.Member, f.Call.Capability.Action, f.Call.Capability.Target).Order("id")
+			}),
+			askList("read the calls of a step", &f.Siblings, siblingRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Raw(siblingsQuery, f.Call.Turn, f.Call.Step)
+			}),
 		}
-		if row.Connection.ID != "" {
-			connection := row.Connection.domain()
-			f.Connection = &connection
+		questions = append(questions, askProgram(&f)...)
+		questions = append(questions, askStrength(&f.Strength, f.Call.Decided)...)
+		if f.Call.Status == domain.CallChecking {
+			f.Judging = &domain.JudgeFacts{MainBot: mainBot}
+			questions = append(questions, askJudging(f.Judging, f.Turn)...)
 		}
-		if row.HostTool.ID != "" {
-			tool := row.HostTool.domain()
-			f.HostTool = &tool
-		}
-		var err error
-		if f.Rights, err = s.rights(ctx, db, f.Turn.Authority); err != nil {
-			return err
-		}
-		if f.Grants, err = listOn(ctx, s, db, "read the Grants", grantRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Where("bot_id = ? AND member_id = ? AND action = ? AND target = ? AND revoked_at IS NULL",
-				f.Turn.Bot, f.Turn.Member, f.Call.Capability.Action, f.Call.Capability.Target).Order("id")
-		}); err != nil {
-			return err
-		}
-		if f.Siblings, err = s.siblings(ctx, db, f.Call); err != nil {
-			return err
-		}
-		if err = s.program(ctx, db, &f); err != nil {
-			return err
-		}
-		if f.Strength, err = s.strength(ctx, db, f.Call.Decided); err != nil || f.Call.Status != domain.CallChecking {
-			return err
-		}
-		f.Judging, err = s.judgeFacts(ctx, db, f.Turn)
-		return err
+		return ask(questions...)
 	})
 	if err != nil {
 		return domain.CallFacts{}, err
@@ -172,99 +157,89 @@ func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFac
 	return f, nil
 }
 
-// program gives the calls of a program, and the program of a call.
-func (s *Store) program(ctx context.Context, db *gorm.DB, f *domain.CallFacts) error {
+// askProgram reads the calls of a program, or the program of a call.
+func askProgram(f *domain.CallFacts) []question {
 	if f.Call.Parent != "" {
-		parents, err := listOn(ctx, s, db, "read a program", callRow.domain, byID(f.Call.Parent))
-		if err != nil {
-			return err
-		}
-		if len(parents) == 1 {
-			f.Parent = &parents[0]
-		}
+		return []question{asking("read a program", byID(f.Call.Parent), func(rows []callRow) error {
+			if len(rows) == 1 {
+				parent := rows[0].domain()
+				f.Parent = &parent
+			}
+			return nil
+		})}
 	}
 	if f.Call.Kind != domain.CallProgram {
 		return nil
 	}
-	var err error
-	f.Children, err = listOn(ctx, s, db, "read the calls of a program", callRow.domain, func(db *gorm.DB) *gorm.DB {
+	return []question{askList("read the calls of a program", &f.Children, callRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Where("turn_id = ? AND step = ? AND parent_id = ?", f.Call.Turn, f.Call.Step, f.Call.ID).Order(`"position"`)
-	})
-	return err
+	})}
 }
 
-// strength gives what an allow rests on, as it stands now.
-func (s *Store) strength(ctx context.Context, db *gorm.DB, d *domain.DecidedBy) (domain.Strength, error) {
-	var found domain.Strength
+// askStrength reads what an allow rests on, as it stands now.
+func askStrength(into *domain.Strength, d *domain.DecidedBy) []question {
+	var questions []question
 	if d == nil {
-		return found, nil
+		return nil
 	}
 	if d.By.Tag == domain.TagBot && d.Grant != "" {
-		grants, err := listOn(ctx, s, db, "read a Grant", grantRow.domain, byID(d.Grant))
-		if err != nil {
-			return found, err
-		}
-		if len(grants) == 1 {
-			found.Grant = &grants[0]
-		}
+		questions = append(questions, asking("read a Grant", byID(d.Grant), func(rows []grantRow) error {
+			if len(rows) == 1 {
+				grant := rows[0].domain()
+				into.Grant = &grant
+			}
+			return nil
+		}))
 	}
 	if d.Rule != "" {
-		rules, err := listOn(ctx, s, db, "read a Rule", ruleRow.domain, byID(d.Rule))
-		if err != nil {
-			return found, err
-		}
-		if len(rules) == 1 {
-			found.Rule = &rules[0]
-		}
+		questions = append(questions, asking("read a Rule", byID(d.Rule), func(rows []ruleRow) error {
+			if len(rows) == 1 {
+				rule := rows[0].domain()
+				into.Rule = &rule
+			}
+			return nil
+		}))
 	}
-	return found, nil
+	return questions
 }
 
-// judgeFacts gives what a check that goes on after the judge needs, in three
-// statements.
-func (s *Store) judgeFacts(ctx context.Context, db *gorm.DB, turn domain.Turn) (*domain.JudgeFacts, error) {
-	var row struct {
-		Bot       botRow `gorm:"embedded;embeddedPrefix:b_"`
-		MainBotID domain.BotID
+// askJudging reads what a check that goes on after the judge needs.
+func askJudging(into *domain.JudgeFacts, turn domain.Turn) []question {
+	return []question{
+		askOne("Bot", func(row botRow) error {
+			into.Bot = row.domain()
+			return nil
+		}, "SELECT * FROM bots WHERE id = ?", turn.Bot),
+		askOwners(&into.Owners, turn.Bot, into.MainBot),
+		askRules(&into.Rules, turn.Organization, turn.Bot, turn.Member),
 	}
-	query := "SELECT " + columns[botRow]("b", "b_") + ", m.main_bot_id FROM bots b LEFT JOIN members m ON m.id = ? WHERE b.id = ?"
-	if err := s.scan(ctx, db, "Bot", &row, query, turn.Member, turn.Bot); err != nil {
-		return nil, err
-	}
-	f := &domain.JudgeFacts{Bot: row.Bot.domain(), MainBot: row.MainBotID}
-	var err error
-	if f.Owners, err = s.owners(ctx, db, f.Bot.ID, f.MainBot); err != nil {
-		return nil, err
-	}
-	f.Rules, err = s.rulesOf(ctx, db, turn.Organization, turn.Bot, turn.Member)
-	return f, err
 }
 
-// TurnFacts gives everything that stopping a Turn needs, in three statements on one
-// connection.
+// TurnFacts gives everything that stopping a Turn needs, in three statements that
+// take two round trips on PostgreSQL.
 func (s *Store) TurnFacts(ctx context.Context, id domain.TurnID) (domain.TurnFacts, error) {
 	var f domain.TurnFacts
-	err := s.together(ctx, func(db *gorm.DB) error {
-		var row struct {
+	err := s.together(ctx, func(ask ask) error {
+		type turnFactsRow struct {
 			Chat chatRow `gorm:"embedded;embeddedPrefix:c_"`
 			Turn turnRow `gorm:"embedded;embeddedPrefix:t_"`
 		}
 		query := "SELECT " + columns[chatRow]("c", "c_") + ", " + columns[turnRow]("t", "t_") +
 			" FROM turns t JOIN chats c ON c.id = t.chat_id WHERE t.id = ?"
-		if err := s.scan(ctx, db, "Turn", &row, query, id); err != nil {
+		if err := ask(askOne("Turn", func(row turnFactsRow) error {
+			f.Chat, f.Turn = row.Chat.domain(), row.Turn.domain()
+			return nil
+		}, query, id)); err != nil {
 			return err
 		}
-		f.Chat, f.Turn = row.Chat.domain(), row.Turn.domain()
-		var err error
-		if f.Open, err = listOn(ctx, s, db, "read the open calls", callRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Where("turn_id = ? AND ended_at IS NULL", id).Order(`step, "position"`)
-		}); err != nil {
-			return err
-		}
-		f.Requests, err = listOn(ctx, s, db, "read the pending Requests", requestRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Where("turn_id = ? AND status = 'pending'", id).Order("id")
-		})
-		return err
+		return ask(
+			askList("read the open calls", &f.Open, callRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Where("turn_id = ? AND ended_at IS NULL", id).Order(`step, "position"`)
+			}),
+			askList("read the pending Requests", &f.Requests, requestRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Where("turn_id = ? AND status = 'pending'", id).Order("id")
+			}),
+		)
 	})
 	if err != nil {
 		return domain.TurnFacts{}, err
@@ -272,91 +247,66 @@ func (s *Store) TurnFacts(ctx context.Context, id domain.TurnID) (domain.TurnFac
 	return f, nil
 }
 
-// together runs statements one after the other on one connection, so that a step
-// does not wait for the pool again and again.
-func (s *Store) together(ctx context.Context, load func(*gorm.DB) error) error {
-	return s.wrap(ctx, "load facts", s.read(ctx).Connection(func(db *gorm.DB) error {
-		// Without a new session each statement would carry the clauses of the last.
-		return load(db.Session(&gorm.Session{NewDB: true}))
-	}))
-}
-
-func (s *Store) scan(ctx context.Context, db *gorm.DB, what string, into any, query string, args ...any) error {
-	done := db.Raw(query, args...).Scan(into)
-	if done.Error != nil {
-		return s.wrap(ctx, "read a "+what, done.Error)
-	}
-	if done.RowsAffected == 0 {
-		return notFound(what)
-	}
-	return nil
-}
-
-func (s *Store) owners(ctx context.Context, db *gorm.DB, bot, mainBot domain.BotID) (map[domain.BotID]domain.Bot, error) {
-	bots, err := listOn(ctx, s, db, "read the owners", botRow.domain, func(db *gorm.DB) *gorm.DB {
-		return db.Raw(ownersQuery, bot, mainBot, bot)
+func askOwners(into *map[domain.BotID]domain.Bot, bot, mainBot domain.BotID) question {
+	return asking("read the owners", func(db *gorm.DB) *gorm.DB { return db.Raw(ownersQuery, bot, mainBot, bot) }, func(rows []botRow) error {
+		*into = make(map[domain.BotID]domain.Bot, len(rows))
+		for _, row := range rows {
+			(*into)[row.ID] = row.domain()
+		}
+		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	owners := make(map[domain.BotID]domain.Bot, len(bots))
-	for _, b := range bots {
-		owners[b.ID] = b
-	}
-	return owners, nil
 }
 
-// rights loads the Members and tokens behind a Turn, in the order of its
+type rightsRow struct {
+	Member memberRow `gorm:"embedded;embeddedPrefix:m_"`
+	Token  tokenRow  `gorm:"embedded;embeddedPrefix:t_"`
+}
+
+var rightsQuery = sync.OnceValue(func() string {
+	return "SELECT " + columns[memberRow]("m", "m_") + ", " + columns[tokenRow]("t", "t_") +
+		" FROM tokens t JOIN members m ON m.id = t.member_id WHERE t.id IN ?"
+})
+
+// askRights reads the Members and tokens behind a Turn, in the order of its
 // authorities. One that is missing is an error: leaving it out would widen what the
 // Turn may do.
-func (s *Store) rights(ctx context.Context, db *gorm.DB, authority []domain.Authority) ([]domain.Rights, error) {
-	if len(authority) == 0 {
-		return nil, nil
-	}
+func askRights(into *[]domain.Rights, authority []domain.Authority) question {
 	tokens := make([]domain.TokenID, len(authority))
 	for i, a := range authority {
 		tokens[i] = a.Token
 	}
 	slices.Sort(tokens)
-	var rows []struct {
-		Member memberRow `gorm:"embedded;embeddedPrefix:m_"`
-		Token  tokenRow  `gorm:"embedded;embeddedPrefix:t_"`
-	}
-	query := "SELECT " + columns[memberRow]("m", "m_") + ", " + columns[tokenRow]("t", "t_") +
-		" FROM tokens t JOIN members m ON m.id = t.member_id WHERE t.id IN ?"
-	if err := db.Raw(query, slices.Compact(tokens)).Scan(&rows).Error; err != nil {
-		return nil, s.wrap(ctx, "read the rights", err)
-	}
-	found := make(map[domain.Authority]domain.Rights, len(rows))
-	for _, row := range rows {
-		found[domain.Authority{Member: row.Member.ID, Token: row.Token.ID}] =
-			domain.Rights{Member: row.Member.domain(), Token: row.Token.domain()}
-	}
-	rights := make([]domain.Rights, len(authority))
-	for i, a := range authority {
-		r, ok := found[a]
-		if !ok {
-			return nil, domain.Errorf(domain.CodeInternal, "AuthorityMissing", "The token or the Member behind this work is not there.")
+	tokens = slices.Compact(tokens)
+	return asking("read the rights", func(db *gorm.DB) *gorm.DB { return db.Raw(rightsQuery(), tokens) }, func(rows []rightsRow) error {
+		if len(authority) == 0 {
+			return nil
 		}
-		rights[i] = r
-	}
-	return rights, nil
+		found := make(map[domain.Authority]domain.Rights, len(rows))
+		for _, row := range rows {
+			found[domain.Authority{Member: row.Member.ID, Token: row.Token.ID}] =
+				domain.Rights{Member: row.Member.domain(), Token: row.Token.domain()}
+		}
+		rights := make([]domain.Rights, len(authority))
+		for i, a := range authority {
+			r, ok := found[a]
+			if !ok {
+				return domain.Errorf(domain.CodeInternal, "AuthorityMissing", "The token or the Member behind this work is not there.")
+			}
+			rights[i] = r
+		}
+		*into = rights
+		return nil
+	})
 }
 
-func (s *Store) siblings(ctx context.Context, db *gorm.DB, call domain.Call) ([]domain.CallStanding, error) {
-	var rows []struct {
-		ID     domain.CallID
-		Status domain.CallStatus
-		Ended  bool
-	}
-	err := db.Raw(`SELECT id, status, ended_at IS NOT NULL AS ended FROM calls WHERE turn_id = ? AND step = ? ORDER BY "position"`,
-		call.Turn, call.Step).Scan(&rows).Error
-	if err != nil {
-		return nil, s.wrap(ctx, "read the calls of a step", err)
-	}
-	standing := make([]domain.CallStanding, len(rows))
-	for i, row := range rows {
-		standing[i] = domain.CallStanding{ID: row.ID, Status: row.Status, Ended: row.Ended}
-	}
-	return standing, nil
+const siblingsQuery = `SELECT id, status, ended_at IS NOT NULL AS ended FROM calls WHERE turn_id = ? AND step = ? ORDER BY "position"`
+
+type siblingRow struct {
+	ID     domain.CallID
+	Status domain.CallStatus
+	Ended  bool
+}
+
+func (r siblingRow) domain() domain.CallStanding {
+	return domain.CallStanding{ID: r.ID, Status: r.Status, Ended: r.Ended}
 }

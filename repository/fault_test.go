@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -230,8 +231,65 @@ func TestFailureOfTheCommitItselfIsReturned(t *testing.T) {
 	}
 }
 
-// gate is a way to the database that can be shut.
+// A commit that is refused must not go on holding its locks in the pool, also when
+// its caller is gone by then.
+func TestRefusedCommitLetsGoOfItsRows(t *testing.T) {
+	needPostgres(t)
+	o := onPostgres(t)
+	store := migrated(t, o)
+	org, chat := &domain.Organization{ID: "org_1"}, &domain.Chat{ID: "chat_1", Member: "mem_1"}
+	if err := store.Commit(t.Context(), domain.Commit{Rows: []domain.Row{org, chat}}); err != nil {
+		t.Fatal(err)
+	}
+	moved := *chat
+	moved.Version = 7
+	err := store.Commit(t.Context(), domain.Commit{Rows: []domain.Row{org, &moved, &domain.Turn{ID: "turn_1"}}})
+	if !domain.IsCode(err, domain.CodeConflict) || org.Version != 1 || moved.Version != 7 {
+		t.Fatalf("got %v and versions %d and %d, want conflict, 1 and 7", err, org.Version, moved.Version)
+	}
+	conn := connect(t, o.URL)
+	exec(t, conn, "SELECT 1 FROM organizations FOR UPDATE NOWAIT")
+	if _, err := store.Turn(t.Context(), "turn_1"); !domain.IsCode(err, domain.CodeNotFound) {
+		t.Errorf("the Turn of a refused commit: got %v, want not_found", err)
+	}
+}
+
+func TestDecisionsTakeFewRoundTrips(t *testing.T) {
+	needPostgres(t)
+	gate, o := behindGate(t, onPostgres(t))
+	o.MaxConns = 1
+	store := migrated(t, o)
+	for _, query := range plenty {
+		must(t, store.Exec(t.Context(), fewer(query)))
+	}
+	chat, err := store.Chat(t.Context(), "chat_1")
+	must(t, err)
+	turn, err := store.Turn(t.Context(), "turn_1")
+	must(t, err)
+	for _, c := range []struct {
+		name string
+		try  func() error
+	}{
+		{"StepFacts", func() error { _, err := store.StepFacts(t.Context(), "turn_1"); return err }},
+		{"CallFacts", func() error { _, err := store.CallFacts(t.Context(), "call_1"); return err }},
+		{"TurnFacts", func() error { _, err := store.TurnFacts(t.Context(), "turn_1"); return err }},
+		{"Commit", func() error {
+			return store.Commit(t.Context(), domain.Commit{Rows: []domain.Row{&chat, &turn}, CloseChats: []domain.ChatID{"chat_9"}})
+		}},
+	} {
+		must(t, c.try()) // makes the statements known to the connection
+		before := gate.trips.Load()
+		must(t, c.try())
+		if trips := gate.trips.Load() - before; trips != 2 {
+			t.Errorf("%s took %d round trips, want 2", c.name, trips)
+		}
+	}
+}
+
+// gate is a way to the database that can be shut. It counts how often the asking side
+// spoke after it had heard.
 type gate struct {
+	trips    atomic.Int64
 	target   string
 	address  string
 	mu       sync.Mutex
@@ -274,15 +332,28 @@ func (g *gate) open(t *testing.T) {
 			g.mu.Lock()
 			g.conns = append(g.conns, in, out)
 			g.mu.Unlock()
-			pipe := func(to, from net.Conn) {
+			heard := &atomic.Bool{}
+			heard.Store(true)
+			pipe := func(to io.Writer, from io.Reader, closer io.Closer) {
 				_, _ = io.Copy(to, from)
-				_ = to.Close()
+				_ = closer.Close()
 			}
-			g.running.Go(func() { pipe(in, out) })
-			g.running.Go(func() { pipe(out, in) })
+			g.running.Go(func() { pipe(writer(func(p []byte) (int, error) { heard.Store(true); return in.Write(p) }), out, in) })
+			g.running.Go(func() {
+				pipe(writer(func(p []byte) (int, error) {
+					if heard.Swap(false) {
+						g.trips.Add(1)
+					}
+					return out.Write(p)
+				}), in, out)
+			})
 		}
 	})
 }
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
 
 func (g *gate) shut() {
 	_ = g.listener.Close()

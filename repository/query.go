@@ -23,34 +23,25 @@ func atLeastOne(limit int) int {
 
 // one reads one row; not_found when there is none.
 func one[R, D any](ctx context.Context, s *Store, what string, to func(R) D, query func(*gorm.DB) *gorm.DB) (D, error) {
-	var row R
-	done := query(s.read(ctx)).Limit(1).Find(&row)
-	if done.Error != nil {
-		var none D
-		return none, s.wrap(ctx, "read a "+what, done.Error)
-	}
-	if done.RowsAffected == 0 {
-		var none D
-		return none, notFound(what)
-	}
-	return to(row), nil
+	var found D
+	limited := func(db *gorm.DB) *gorm.DB { return query(db).Limit(1) }
+	err := s.together(ctx, func(ask ask) error {
+		return ask(asking("read a "+what, limited, func(rows []R) error {
+			if len(rows) == 0 {
+				return notFound(what)
+			}
+			found = to(rows[0])
+			return nil
+		}))
+	})
+	return found, err
 }
 
 // list reads rows.
 func list[R, D any](ctx context.Context, s *Store, attempt string, to func(R) D, query func(*gorm.DB) *gorm.DB) ([]D, error) {
-	return listOn(ctx, s, s.read(ctx), attempt, to, query)
-}
-
-func listOn[R, D any](ctx context.Context, s *Store, db *gorm.DB, attempt string, to func(R) D, query func(*gorm.DB) *gorm.DB) ([]D, error) {
-	var rows []R
-	if err := query(db).Find(&rows).Error; err != nil {
-		return nil, s.wrap(ctx, attempt, err)
-	}
-	out := make([]D, len(rows))
-	for i, row := range rows {
-		out[i] = to(row)
-	}
-	return out, nil
+	var found []D
+	err := s.together(ctx, func(ask ask) error { return ask(askList(attempt, &found, to, query)) })
+	return found, err
 }
 
 // paged narrows a list to a page, newest first.

@@ -23,15 +23,14 @@ var principalQuery = sync.OnceValue(func() string {
 // Principal gives who stands behind a token, by the hash of its secret; not_found
 // when no token has it. It gives revoked and expired ones too.
 func (s *Store) Principal(ctx context.Context, tokenHash string) (domain.Principal, error) {
-	var row principalRow
-	done := s.read(ctx).Raw(principalQuery(), clean(tokenHash)).Scan(&row)
-	if done.Error != nil {
-		return domain.Principal{}, s.wrap(ctx, "read a token", done.Error)
-	}
-	if done.RowsAffected == 0 {
-		return domain.Principal{}, notFound("Token")
-	}
-	return domain.Principal{Organization: row.Token.OrganizationID, Member: row.Member.domain(), Token: row.Token.domain()}, nil
+	var found domain.Principal
+	err := s.together(ctx, func(ask ask) error {
+		return ask(askOne("Token", func(row principalRow) error {
+			found = domain.Principal{Organization: row.Token.OrganizationID, Member: row.Member.domain(), Token: row.Token.domain()}
+			return nil
+		}, principalQuery(), clean(tokenHash)))
+	})
+	return found, err
 }
 
 // TouchToken notes the last use of a token. It never moves it back, and it does

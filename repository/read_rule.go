@@ -14,15 +14,17 @@ import (
 const rulesQuery = `SELECT * FROM rules WHERE bot_id = ? AND member_id = ? AND deleted_at IS NULL AND enabled
 	UNION ALL SELECT * FROM rules WHERE organization_id = ? AND deleted_at IS NULL AND bot_id = '' AND enabled ORDER BY id`
 
-func (s *Store) rulesOf(ctx context.Context, db *gorm.DB, org domain.OrganizationID, bot domain.BotID, member domain.MemberID) ([]domain.Rule, error) {
-	return listOn(ctx, s, db, "read the Rules", ruleRow.domain, func(db *gorm.DB) *gorm.DB {
+func askRules(into *[]domain.Rule, org domain.OrganizationID, bot domain.BotID, member domain.MemberID) question {
+	return askList("read the Rules", into, ruleRow.domain, func(db *gorm.DB) *gorm.DB {
 		return db.Raw(rulesQuery, bot, member, org)
 	})
 }
 
 // RulesFor gives the Rules in force in work of a Bot for a Member.
 func (s *Store) RulesFor(ctx context.Context, org domain.OrganizationID, bot domain.BotID, member domain.MemberID) ([]domain.Rule, error) {
-	return s.rulesOf(ctx, s.read(ctx), org, bot, member)
+	var rules []domain.Rule
+	err := s.together(ctx, func(ask ask) error { return ask(askRules(&rules, org, bot, member)) })
+	return rules, err
 }
 
 // Rule gives one Rule, deleted or not.

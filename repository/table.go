@@ -12,10 +12,9 @@ import (
 type table struct {
 	name string
 	// insert adds rows with version 1.
-	insert func(tx *gorm.DB, rows []domain.Row) error
-	// update writes what may change where id and version still stand, and reports how
-	// many rows that were.
-	update func(tx *gorm.DB, row domain.Row, version int64) (int64, error)
+	insert func(rows []domain.Row) []written
+	// update writes what may change where id and version still stand.
+	update func(row domain.Row, version int64) func(tx *gorm.DB) *gorm.DB
 }
 
 // insertBatch bounds the rows of one statement: databases bound its parameters
@@ -28,21 +27,22 @@ func tableOf[D any, P interface {
 }, R any](name string, from func(*D, int64) R) table {
 	return table{
 		name: name,
-		insert: func(tx *gorm.DB, rows []domain.Row) error {
+		insert: func(rows []domain.Row) []written {
 			list := make([]R, len(rows))
 			for i, row := range rows {
 				list[i] = from((*D)(row.(P)), 1)
 			}
-			return insertAll(tx, list)
+			return inserts(list)
 		},
-		update: func(tx *gorm.DB, row domain.Row, version int64) (int64, error) {
+		update: func(row domain.Row, version int64) func(tx *gorm.DB) *gorm.DB {
 			next := from((*D)(row.(P)), version+1)
 			cleanRow(&next)
 			// The model is an empty row and every condition is spelled out: GORM drops the
 			// condition of a key that is empty, and leaves out zero values unless all
 			// columns are named.
-			done := tx.Model(new(R)).Where("id = ? AND version = ?", domain.RowID(row), version).Select("*").UpdateColumns(&next)
-			return done.RowsAffected, done.Error
+			return func(tx *gorm.DB) *gorm.DB {
+				return tx.Model(new(R)).Where("id = ? AND version = ?", domain.RowID(row), version).Select("*").UpdateColumns(&next)
+			}
 		},
 	}
 }
@@ -99,17 +99,16 @@ func placeOf(row domain.Row) (int, *int64, error) {
 	return 0, nil, domain.Errorf(domain.CodeInternal, "CommitRow", "No table keeps a %s.", fmt.Sprintf("%T", row))
 }
 
-func insertAll[R any](tx *gorm.DB, rows []R) error {
+func inserts[R any](rows []R) []written {
+	var writes []written
 	for len(rows) > 0 {
 		n := min(len(rows), insertBatch)
 		batch := rows[:n]
 		for i := range batch {
 			cleanRow(&batch[i])
 		}
-		if err := tx.Create(&batch).Error; err != nil {
-			return err
-		}
+		writes = append(writes, written{write: func(tx *gorm.DB) *gorm.DB { return tx.Create(&batch) }})
 		rows = rows[n:]
 	}
-	return nil
+	return writes
 }

@@ -69,6 +69,12 @@ func run(command []string, durable, chromium bool) (code int, err error) {
 		err = errors.Join(err, database.Fault(), queue.Fault(), database.Stop(), queue.Stop())
 	}()
 	environ = append(environ, "OPENBOT_TEST_DATABASE_URL="+database.URL(), "OPENBOT_TEST_REDIS_URL="+queue.URL())
+	if folder, remove := inMemory(); folder != "" {
+		defer remove()
+		// The databases of tests forget themselves; waiting for a disk would be most of
+		// their time. Programs are still built and run where files may be programs.
+		environ = append(environ, "TMPDIR="+folder, "GOTMPDIR="+os.TempDir())
+	}
 	return runCommand(command, environ, signals)
 }
 

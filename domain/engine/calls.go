@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,6 +26,9 @@ type Sending struct {
 	Until      time.Time // the worker's own end, before that of the lease
 	Connection *domain.Connection
 	HostTool   *domain.HostTool
+	// known is what stood when the call was taken. It serves the first try to save the
+	// answer: whatever moves in the Chat moves its version, which fences it.
+	known *domain.CallFacts
 }
 
 // Taking is what a worker got when it asked for a call.
@@ -39,8 +43,9 @@ type Taking struct {
 // last look. looked says that the caller has just looked at the App.
 func (e *Engine) TakeCall(ctx context.Context, id domain.CallID, version int64, looked bool) (Taking, error) {
 	var taking Taking
+	var taken *callWork
 	err := e.decideCall(ctx, id, func(d *draft, f *domain.CallFacts) error {
-		taking = Taking{}
+		taking, taken = Taking{}, nil
 		if f.Call.Status != domain.CallAllowed || f.Call.Version != version || f.Call.Kind == domain.CallProgram {
 			return nil
 		}
@@ -68,12 +73,16 @@ func (e *Engine) TakeCall(ctx context.Context, id domain.CallID, version int64, 
 		if err := w.move(domain.Taken{At: d.at, Lease: lease}); err != nil {
 			return err
 		}
+		taken = w
 		taking.Sending = &Sending{Call: w.call, Lease: lease, Until: d.at.Add(domain.LeaseTime - domain.LeaseMargin),
 			Connection: f.Connection, HostTool: f.HostTool}
 		return nil
 	})
 	if err != nil {
 		return Taking{}, err
+	}
+	if taken != nil {
+		taking.Sending.known = taken.committed()
 	}
 	return taking, nil
 }
@@ -143,23 +152,31 @@ func (e *Engine) RenewCall(ctx context.Context, s *Sending) (time.Time, bool, er
 // An answer under a lease that is another's by now is dropped: the call was
 // already declared unknown.
 func (e *Engine) SettleCall(ctx context.Context, s *Sending, failed bool, result string) error {
-	return e.moveCall(ctx, s, func(d *draft, _ *domain.CallFacts) domain.CallEvent {
+	return e.moveCall(ctx, s, s.known, func(d *draft, _ *domain.CallFacts) domain.CallEvent {
 		return domain.Returned{At: d.at, Lease: s.Lease, Failed: failed, Result: safeText(result)}
 	})
 }
 
-// LoseCall saves that the call went out and no answer came back.
+// LoseCall saves that the call went out and no answer came back. Whether it may go
+// out again is a setting, which is read anew.
 func (e *Engine) LoseCall(ctx context.Context, s *Sending) error {
-	return e.moveCall(ctx, s, func(d *draft, f *domain.CallFacts) domain.CallEvent {
+	return e.moveCall(ctx, s, nil, func(d *draft, f *domain.CallFacts) domain.CallEvent {
 		return lost(d, f, s.Lease)
 	})
 }
 
-func (e *Engine) moveCall(ctx context.Context, s *Sending, event func(*draft, *domain.CallFacts) domain.CallEvent) error {
+// moveCall decides on what is known at the first try, if anything is, and on what it
+// loads after a conflict.
+func (e *Engine) moveCall(ctx context.Context, s *Sending, known *domain.CallFacts, event func(*draft, *domain.CallFacts) domain.CallEvent) error {
 	return e.decide(ctx, string(s.Call.Chat), func(d *draft) error {
-		f, err := e.Store.CallFacts(ctx, s.Call.ID)
-		if err != nil {
-			return gone(err)
+		var f domain.CallFacts
+		if known != nil {
+			f, known = *known, nil
+		} else {
+			var err error
+			if f, err = e.Store.CallFacts(ctx, s.Call.ID); err != nil {
+				return gone(err)
+			}
 		}
 		if f.Call.Status != domain.CallSending || f.Call.Lease != s.Lease {
 			return nil
@@ -222,6 +239,8 @@ type callWork struct {
 	d        *draft
 	f        *domain.CallFacts
 	call     domain.Call       // after the move
+	moved    *domain.Call      // the row of it in the draft
+	turned   *domain.Turn      // the row of its Turn in the draft; nil when that stays
 	reviewed bool              // the review of its Request is closed in this draft already
 	strength *domain.DecidedBy // what let the Bot that allowed it
 }
@@ -258,7 +277,7 @@ func (w *callWork) move(ev domain.CallEvent) error {
 	if w.d.chat != &w.f.Chat {
 		w.d.in(&w.f.Chat)
 	}
-	w.call = next
+	w.call, w.moved = next, &next
 	w.d.call(&next)
 	if next.Status == domain.CallUnknown && next.Open() {
 		w.d.request(w.askUnknown(next))
@@ -306,8 +325,26 @@ func (w *callWork) follow(moved ...domain.Call) error {
 	if next.Status == before && next.OpenCalls == w.f.Turn.OpenCalls && next.DueAt == nil && w.f.Turn.DueAt == nil {
 		return nil
 	}
+	w.turned = &next
 	w.d.turn(before, &next)
 	return nil
+}
+
+// committed gives the facts as the commit of the move left them: it raised the
+// versions of its rows in place.
+func (w *callWork) committed() *domain.CallFacts {
+	f := *w.f
+	f.Call = *w.moved
+	if w.turned != nil {
+		f.Turn = *w.turned
+	}
+	f.Siblings = slices.Clone(f.Siblings)
+	for i := range f.Siblings {
+		if f.Siblings[i].ID == f.Call.ID {
+			f.Siblings[i].Status, f.Siblings[i].Ended = f.Call.Status, !f.Call.Open()
+		}
+	}
+	return &f
 }
 
 // askUnknown makes the Request to the person about a call that went out and gave

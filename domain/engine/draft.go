@@ -141,7 +141,7 @@ func (d *draft) rings() []domain.Task {
 				}
 				continue
 			}
-			t = domain.Task{Kind: domain.TaskCallSend, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyAnswer}
+			t = domain.Task{Kind: domain.TaskCallSend, Subject: string(r.ID), Revision: r.Version, Urgency: r.Urgency()}
 		case *domain.Request:
 			if due := r.ReviewDueAt; r.Status == domain.RequestPending && due != nil && due.Sub(d.at) <= nearTimer {
 				review := domain.Task{Kind: domain.TaskRequestReview, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyReview, Trace: d.trace}

@@ -212,9 +212,12 @@ func (e *Engine) SettleGrant(ctx context.Context, id domain.GrantID) error {
 			break
 		}
 	}
+	// What is rung before the due time leaves it open, so that the sweep looks once
+	// more: a check that was loaded just before the Grant was kept may make its Request
+	// just after the first look.
 	return e.decide(ctx, string(id), func(d *draft) error {
 		grant, err := e.Store.Grant(ctx, id)
-		if err != nil {
+		if err != nil || grant.SettleDueAt == nil || domain.Before(d.at, *grant.SettleDueAt) {
 			return gone(err)
 		}
 		grant.SettleDueAt = nil

@@ -310,3 +310,33 @@ func TestAReadThatIsLostInStoppedWorkAsksNobody(t *testing.T) {
 		t.Errorf("%d questions, the call is %s", len(w.pending()), v.Calls[0].Status)
 	}
 }
+
+// The answer of an App is saved on what stood when its call went out, without asking
+// the database again; what moved in the Chat meanwhile is seen all the same.
+func TestAnAnswerIsSavedWithoutReadingUnlessTheChatMoved(t *testing.T) {
+	w := newWorld(t)
+	chat := w.newChat()
+	turn, s := w.sending(chat, roundScript)
+	loads := w.store.callFacts
+	w.carry(s)
+	if more := w.store.callFacts - loads; more != 0 {
+		t.Errorf("the answer was saved after %d loads, want none", more)
+	}
+	w.run()
+	w.wantStatus(turn, domain.TurnCompleted)
+
+	turn, s = w.sending(chat, roundScript)
+	w.say(chat, "and one thing more")
+	loads = w.store.callFacts
+	w.carry(s)
+	if more := w.store.callFacts - loads; more != 1 {
+		t.Errorf("the answer was saved after %d loads, want one", more)
+	}
+	w.run()
+	if v := w.wantStatus(turn, domain.TurnCompleted); v.Calls[0].Status != domain.CallSucceeded {
+		t.Errorf("the call is %s", v.Calls[0].Status)
+	}
+	if !strings.Contains(w.texts(chat), "and one thing more") {
+		t.Errorf("the message that came meanwhile is lost: %s", w.texts(chat))
+	}
+}

@@ -74,6 +74,7 @@ type hookedStore struct {
 	after      func(n int)
 	stepFacts  func(domain.StepFacts) domain.StepFacts
 	beforeTurn func(domain.TurnID)
+	callFacts  int // how often a call was loaded
 }
 
 func (s *hookedStore) Commit(ctx context.Context, c domain.Commit) error {
@@ -103,6 +104,13 @@ func (s *hookedStore) StepFacts(ctx context.Context, id domain.TurnID) (domain.S
 		f = s.stepFacts(f)
 	}
 	return f, err
+}
+
+func (s *hookedStore) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFacts, error) {
+	s.mu.Lock()
+	s.callFacts++
+	s.mu.Unlock()
+	return s.Store.CallFacts(ctx, id)
 }
 
 func (s *hookedStore) TurnFacts(ctx context.Context, id domain.TurnID) (domain.TurnFacts, error) {

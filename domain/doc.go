@@ -9,3 +9,5 @@
 // Decide functions take values and return values. A refusal returns its input
 // unchanged together with an *Error; it never returns a half-made state.
 package domain
+
+//go:generate go test . -run "TestStatesDocument|TestResultsSay" -update

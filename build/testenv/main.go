@@ -48,6 +48,7 @@ func main() {
 }
 
 func run(command []string, durable, chromium bool) (code int, err error) {
+	parent := os.Getppid() // before anything starts: it may die at any time after
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -75,7 +76,7 @@ func run(command []string, durable, chromium bool) (code int, err error) {
 		// their time. Programs are still built and run where files may be programs.
 		environ = append(environ, "TMPDIR="+folder, "GOTMPDIR="+os.TempDir())
 	}
-	return runCommand(command, environ, signals)
+	return runCommand(command, environ, signals, parent)
 }
 
 // startServices starts both at the same time: PostgreSQL takes a second or two.
@@ -102,8 +103,9 @@ func startServices(durable bool) (*services.Postgres, *services.Redis, error) {
 }
 
 // runCommand runs the command in a group of its own, passes signals on to all of
-// it, and leaves nothing of it behind.
-func runCommand(arguments, environ []string, signals <-chan os.Signal) (int, error) {
+// it, and leaves nothing of it behind. An orphan, one whose parent is not the given
+// process any more, ends it.
+func runCommand(arguments, environ []string, signals <-chan os.Signal, parent int) (int, error) {
 	command := exec.Command(arguments[0], arguments[1:]...)
 	command.Env = environ
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -119,7 +121,6 @@ func runCommand(arguments, environ []string, signals <-chan os.Signal) (int, err
 		_ = command.Wait() // its state says how it ended
 		close(ended)
 	}()
-	parent := os.Getppid()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	for {

@@ -102,12 +102,12 @@ func stateOf(pid int) string {
 func TestDeathOfTheCommandBySignalIsPassedOn(t *testing.T) {
 	for script, want := range map[string]int{"kill -9 $$": 137, "exit 0": 0} {
 		signals := make(chan os.Signal)
-		got, err := runCommand([]string{"sh", "-c", script}, os.Environ(), signals)
+		got, err := runCommand([]string{"sh", "-c", script}, os.Environ(), signals, os.Getppid())
 		if err != nil || got != want {
 			t.Errorf("%s: got %d and %v, want %d", script, got, err, want)
 		}
 	}
-	if got, err := runCommand([]string{filepath.Join(t.TempDir(), "absent")}, nil, nil); err == nil || got != exitFault {
+	if got, err := runCommand([]string{filepath.Join(t.TempDir(), "absent")}, nil, nil, os.Getppid()); err == nil || got != exitFault {
 		t.Errorf("got %d and %v, want a fault", got, err)
 	}
 }

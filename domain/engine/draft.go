@@ -12,13 +12,16 @@ type draft struct {
 	at     time.Time
 	commit domain.Commit
 	chat   *domain.Chat // the Chat whose items and events are numbered now
+	path   []domain.Delegation // work that must be as it was seen
+	ring   []domain.Task       // beside those that follow from the rows
 	trace  string
 	result any // what the command returns, for a kept answer
 }
 
 func (d *draft) empty() bool {
 	c := d.commit
-	return len(c.Rows) == 0 && len(c.Items) == 0 && len(c.Inputs) == 0 && len(c.Taken) == 0 && len(c.Events) == 0
+	return len(c.Rows) == 0 && len(c.Items) == 0 && len(c.Inputs) == 0 && len(c.Taken) == 0 && len(c.Events) == 0 &&
+		c.StopWork == nil
 }
 
 // put adds rows to write.
@@ -78,6 +81,9 @@ func (d *draft) turn(before domain.TurnStatus, t *domain.Turn) {
 // result in the history.
 func (d *draft) call(c *domain.Call) {
 	d.put(c)
+	if c.ForWork() {
+		return // readers hear of its Request and of its work
+	}
 	data := map[string]any{"turn": c.Turn, "call": c.ID, "name": c.Name, "status": c.Status}
 	if c.Status == domain.CallWaiting && c.Kind != domain.CallProgram || c.Status == domain.CallUnknown && c.Open() {
 		data["request"] = c.Request
@@ -111,7 +117,7 @@ const nearTimer = 3 * time.Minute
 // who must look at them and when. The sweep rings for the same rows with the same
 // urgency, so that both are one task.
 func (d *draft) rings() []domain.Task {
-	var tasks []domain.Task
+	tasks := d.ring
 	for _, row := range d.commit.Rows {
 		var t domain.Task
 		switch r := row.(type) {
@@ -185,6 +191,9 @@ func (d *draft) rings() []domain.Task {
 				continue
 			}
 			t = domain.Task{Kind: domain.TaskTokenClose, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyRest}
+		case *domain.Delegation:
+			tasks = append(tasks, workRings(r, d.at, d.trace)...)
+			continue
 		default:
 			continue
 		}

@@ -137,8 +137,8 @@ func (d *draft) rings() []domain.Task {
 				tasks = append(tasks, domain.Task{Kind: domain.TaskCallJudge, Subject: string(r.ID), Revision: r.Version,
 					Urgency: domain.UrgencyJudge, Trace: d.trace})
 			}
-			if r.Status != domain.CallAllowed {
-				continue
+			if r.Status != domain.CallAllowed || r.DueAt == nil {
+				continue // a call of paused work is set free with its work
 			}
 			if r.Kind == domain.CallProgram {
 				if r.DueAt != nil && r.DueAt.Sub(d.at) <= domain.RunnableGrace { // else it runs already

@@ -294,7 +294,7 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 func (w *stepWork) takeInbox(d *draft) {
 	for _, in := range w.read {
 		d.commit.Taken = append(d.commit.Taken, in.ID)
-		d.item(domain.Item{Turn: w.turn.ID, Kind: in.Kind, From: in.From, Text: in.Text})
+		d.item(domain.Item{Turn: w.turn.ID, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})
 		w.turn.Authority = domain.AddAuthority(w.turn.Authority, in.Authority...)
 	}
 }

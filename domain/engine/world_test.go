@@ -353,6 +353,14 @@ func (w *world) work(task domain.Task) {
 		w.must(w.engine.SettleGrant(ctx, domain.GrantID(task.Subject)))
 	case domain.TaskTokenClose:
 		w.must(w.engine.CloseRights(ctx, task.Subject))
+	case domain.TaskWorkElapse:
+		w.must(w.engine.ElapseWork(ctx, domain.DelegationID(task.Subject)))
+	case domain.TaskWorkNotify:
+		w.must(w.engine.NotifyWork(ctx, domain.DelegationID(task.Subject)))
+	case domain.TaskWorkClose:
+		w.must(w.engine.CloseWork(ctx, domain.DelegationID(task.Subject)))
+	case domain.TaskWorkResume:
+		w.must(w.engine.ResumeWork(ctx, domain.DelegationID(task.Subject)))
 	case domain.TaskConnectionLook:
 		c, err := w.engine.LookTarget(ctx, domain.ConnectionID(task.Subject))
 		w.must(err)

@@ -3,7 +3,8 @@ package domain
 import "time"
 
 // Row is an aggregate that a commit writes: *Organization, *Member, *Token, *Bot,
-// *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool or *Preview.
+// *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool, *Preview or
+// *Reminder.
 //
 // A row with Version 0 is inserted with version 1. Any other is updated where its
 // id and version still stand, and its version goes up by one; when that touches no
@@ -23,6 +24,7 @@ func (r *Rule) rowID() string         { return string(r.ID) }
 func (r *Connection) rowID() string   { return string(r.ID) }
 func (r *Preview) rowID() string      { return string(r.ID) }
 func (r *HostTool) rowID() string     { return string(r.ID) }
+func (r *Reminder) rowID() string     { return string(r.ID) }
 
 // RowID gives the ID of a row, by which rows of one commit are ordered.
 func RowID(r Row) string { return r.rowID() }
@@ -33,11 +35,13 @@ type Commit struct {
 	At         time.Time
 	Rows       []Row
 	Items      []Item
-	Inputs     []Input   // put into an inbox
-	Taken      []InputID // taken out of an inbox; each must still be there
+	Inputs     []Input      // put into an inbox
+	Taken      []InputID    // taken out of an inbox; each must still be there
+	Reminded   []ReminderID // reminders that fired or were cancelled; each must still be there
+	Usage      []UsageEntry
 	Events     []Event
 	Kept       *KeptAnswer // the answer kept under an Idempotency-Key or commandKey
-	CloseChats []ChatID    // deleted Chats: their inbox and their command keys go
+	CloseChats []ChatID    // deleted Chats: their inbox, their reminders and their command keys go
 }
 
 // KeptAnswer is the first successful answer under a key of a Member. Inserting a

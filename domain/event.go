@@ -12,6 +12,7 @@ const (
 	EventCallStatus     = "call.status"
 	EventRequestPending = "request.pending"
 	EventRequestDecided = "request.decided"
+	EventReminder       = "reminder"
 )
 
 // Event is one saved fact for readers of a Chat, of an execution or of everything

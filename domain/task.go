@@ -32,13 +32,15 @@ const (
 	TaskRulePreview TaskKind = "rule.preview"
 	// TaskTokenClose closes the Requests of a revoked token or a disabled Member.
 	TaskTokenClose TaskKind = "token.close"
+	// TaskReminderFire gives a reminder to its Chat.
+	TaskReminderFire TaskKind = "reminder.fire"
 )
 
 // TaskKinds lists every kind, for the worker's table of handlers.
 func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
 		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,
-		TaskRequestReview, TaskRulePreview, TaskProgramRun}
+		TaskRequestReview, TaskRulePreview, TaskProgramRun, TaskReminderFire}
 }
 
 // Urgency orders tasks. Answers and resumed Turns come before new Turns, those

@@ -99,6 +99,9 @@ type stepWork struct {
 	step       int
 	read       []domain.Input
 	program    *domain.Call // the program that makes the calls; nil when the model does
+	at         time.Time
+	reminders  []*domain.Reminder  // that this step sets
+	reminded   []domain.ReminderID // that this step cancels
 }
 
 func (s *Step) work() *stepWork {
@@ -112,14 +115,19 @@ func (w *stepWork) unread() []domain.Input { return w.facts.Inbox[len(w.read):] 
 
 // CommitStep saves what a model answered: its text, its calls with the check of
 // each, and where the Turn goes from there. A step that is not wanted any more is
-// dropped.
+// dropped; that it was paid for is noted.
 func (e *Engine) CommitStep(ctx context.Context, s *Step, reply domain.ModelReply) error {
 	reply.Text = safeText(reply.Text)
 	first := e.now().Sub(s.loadedAt) <= freshFor
 	return e.decide(ctx, string(s.facts.Chat.ID), func(d *draft) error {
 		if !first {
-			if wanted, err := e.reload(ctx, s); err != nil || !wanted {
+			wanted, err := e.reload(ctx, s)
+			if err != nil {
 				return err
+			}
+			if !wanted {
+				d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, &s.facts, s.Request.Model, reply.Usage, 0))
+				return nil
 			}
 		}
 		first = false
@@ -153,8 +161,10 @@ func (e *Engine) reload(ctx context.Context, s *Step) (bool, error) {
 func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model string, reply domain.ModelReply) error {
 	d.in(&w.chat)
 	w.takeInbox(d)
+	w.at = d.at
 	before := w.turn.Status
-	cost := e.cost(w.facts, model, reply.Usage)
+	cost := e.cost(w.facts.Organization.Settings, model, reply.Usage)
+	d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, w.facts, model, reply.Usage, 1))
 	if reply.Text != "" || len(reply.Calls) == 0 {
 		d.item(domain.Item{Turn: w.turn.ID, Step: w.step, Kind: domain.ItemAnswer, From: string(w.bot.ID), Text: reply.Text})
 	}
@@ -210,6 +220,7 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 		w.bot.UpdatedAt = d.at
 		d.put(&w.bot)
 	}
+	w.keepReminders(d)
 	d.turn(before, &next)
 	return nil
 }
@@ -223,10 +234,10 @@ func (w *stepWork) takeInbox(d *draft) {
 	}
 }
 
-// cost prices a step: the organization's price first, then the shipped table; a
-// model without a price costs 0.
-func (e *Engine) cost(f *domain.StepFacts, model string, usage domain.ModelUsage) int64 {
-	price, ok := f.Organization.Settings.Price(model)
+// cost prices a model call in nano-USD: the organization's price first, then the
+// shipped table; a model without a price costs 0.
+func (e *Engine) cost(s domain.Settings, model string, usage domain.ModelUsage) int64 {
+	price, ok := s.Price(model)
 	if !ok {
 		if price, ok = e.Models.Price(model); !ok {
 			return 0

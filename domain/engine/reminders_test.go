@@ -112,18 +112,15 @@ func TestAReminderComesLateWhenEverythingWasDown(t *testing.T) {
 
 // What has passed comes at once, into the very Turn that asked.
 func TestAReminderOfThePastComesAtOnce(t *testing.T) {
-	for name, arguments := range map[string]string{"at": `{"text":"now","at":1000}`, "afterMs": `{"text":"now","afterMs":0}`,
-		"in other digits": `{"text":"now","at":1e3}`} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			chat := w.newChat()
-			turn := w.say(chat, "/call openbot_remind "+arguments)
-			w.run()
-			v := w.wantStatus(turn, domain.TurnCompleted)
-			if w.fired(chat) != 1 || w.open(chat) != 0 || v.Calls[0].Status != domain.CallSucceeded {
-				t.Fatalf("it came %d times: %s", w.fired(chat), v.Calls[0].Result)
-			}
-		})
+	w := newWorld(t)
+	for _, arguments := range []string{`{"text":"now","at":1000}`, `{"text":"now","afterMs":0}`, `{"text":"now","at":1e3}`} {
+		chat := w.newChat()
+		turn := w.say(chat, "/call openbot_remind "+arguments)
+		w.run()
+		v := w.wantStatus(turn, domain.TurnCompleted)
+		if w.fired(chat) != 1 || w.open(chat) != 0 || v.Calls[0].Status != domain.CallSucceeded {
+			t.Errorf("%s came %d times: %s", arguments, w.fired(chat), v.Calls[0].Result)
+		}
 	}
 }
 
@@ -172,7 +169,9 @@ func TestAReminderCarriesTheRightsOfItsTurn(t *testing.T) {
 }
 
 func TestRemindersThatDoNotFitCreateNothing(t *testing.T) {
-	next := time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC)
+	w := newWorld(t)
+	chat := w.newChat()
+	next := w.clock.now().AddDate(1, 0, 0)
 	for name, arguments := range map[string]string{
 		"no time":         `{"text":"x"}`,
 		"two times":       `{"text":"x","at":1,"afterMs":1}`,
@@ -188,16 +187,12 @@ func TestRemindersThatDoNotFitCreateNothing(t *testing.T) {
 		"a time of null":  `{"text":"x","at":null,"afterMs":1}`,
 		"an extra field":  `{"text":"x","afterMs":1,"chat":"chat_1"}`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			chat := w.newChat()
-			turn := w.say(chat, "/call openbot_remind "+arguments)
-			w.run()
-			call := w.wantStatus(turn, domain.TurnCompleted).Calls[0]
-			if call.Status != domain.CallFailed || !strings.Contains(call.Result, "do not fit") || w.open(chat) != 0 || w.fired(chat) != 0 {
-				t.Fatalf("the call is %s: %s", call.Status, call.Result)
-			}
-		})
+		turn := w.say(chat, "/call openbot_remind "+arguments)
+		w.run()
+		call := w.wantStatus(turn, domain.TurnCompleted).Calls[0]
+		if call.Status != domain.CallFailed || !strings.Contains(call.Result, "do not fit") || w.open(chat) != 0 || w.fired(chat) != 0 {
+			t.Errorf("%s: the call is %s: %s", name, call.Status, call.Result)
+		}
 	}
 }
 
@@ -386,45 +381,40 @@ func TestAStepThatFailsSetsNoReminder(t *testing.T) {
 	}
 }
 
-// The process dies after each commit and each ring in the life of a reminder. It comes
-// once all the same.
+// The process dies after each commit in the life of a reminder, and what was rung is
+// lost. It comes once all the same.
 func TestADeathAroundAReminderLosesAndRepeatsNothing(t *testing.T) {
-	for _, where := range []string{"commit", "ring"} {
-		for n := 1; ; n++ {
-			w := newWorldAlone(t)
-			chat := w.newChat()
-			start, rung := w.store.count(), w.rings.n
-			hook := func(at, from int) {
-				if at-from == n {
-					crash()
-				}
+	for n := 1; ; n++ {
+		w := newWorldAlone(t)
+		chat := w.newChat()
+		start := w.store.count()
+		w.store.after = func(at int) {
+			if at-start == n {
+				crash()
 			}
-			if where == "commit" {
-				w.store.after = func(at int) { hook(at, start) }
-			} else {
-				w.rings.after = func(at int) { hook(at, rung) }
+		}
+		died := w.die(func() {
+			ctx := context.WithoutCancel(t.Context())
+			if _, err := w.engine.PostMessage(ctx, w.me, chat, `/call openbot_remind {"text":"tea","afterMs":60000}`); err != nil {
+				t.Error(err)
 			}
-			died := w.die(func() {
-				ctx := context.WithoutCancel(t.Context())
-				if _, err := w.engine.PostMessage(ctx, w.me, chat, `/call openbot_remind {"text":"tea","afterMs":60000}`); err != nil {
-					t.Error(err)
-				}
-				w.run()
-				w.clock.forward(time.Minute)
-				w.run()
-			})
-			w.restart()
-			w.sweepFor(2 * time.Minute)
-			if w.fired(chat) != 1 || w.open(chat) != 0 {
-				t.Fatalf("death after %s %d: it came %d times", where, n, w.fired(chat))
+			w.run()
+			w.clock.forward(time.Minute)
+			w.run()
+		})
+		w.restart()
+		w.sweepFor(15 * time.Second) // until it is set
+		w.clock.forward(time.Minute)
+		w.sweepFor(15 * time.Second)
+		if w.fired(chat) != 1 || w.open(chat) != 0 {
+			t.Fatalf("death after commit %d: it came %d times", n, w.fired(chat))
+		}
+		w.wantStatus(w.chat(chat).LastTurn, domain.TurnCompleted)
+		if !died {
+			if n < 5 {
+				t.Errorf("only %d points of death were found", n-1)
 			}
-			w.wantStatus(w.chat(chat).LastTurn, domain.TurnCompleted)
-			if !died {
-				if n < 4 {
-					t.Errorf("only %d points of death after a %s were found", n-1, where)
-				}
-				break
-			}
+			return
 		}
 	}
 }

@@ -127,4 +127,5 @@ func (s *server) routes() {
 	s.settingRoutes()
 	s.grantRoutes()
 	s.ruleRoutes()
+	s.usageRoutes()
 }

@@ -193,7 +193,9 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 		if err != nil {
 			return err
 		}
-		return h.engine.CommitVerdict(ctx, j, domain.ReadVerdict(j.Rules, reply.Text))
+		verdict := domain.ReadVerdict(j.Rules, reply.Text)
+		verdict.Usage = reply.Usage
+		return h.engine.CommitVerdict(ctx, j, verdict)
 	case domain.TaskRulePreview:
 		p, err := h.engine.PreparePreview(ctx, domain.PreviewID(task.Subject), task.Revision)
 		if err != nil || p == nil {
@@ -205,7 +207,9 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 			if err != nil {
 				return err
 			}
-			verdicts = append(verdicts, domain.ReadVerdict(c.Rules, reply.Text))
+			verdict := domain.ReadVerdict(c.Rules, reply.Text)
+			verdict.Usage = reply.Usage
+			verdicts = append(verdicts, verdict)
 		}
 		return h.engine.CommitPreview(ctx, p, verdicts)
 	case domain.TaskRequestReview:
@@ -214,6 +218,8 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 		return h.engine.CloseBot(ctx, domain.BotID(task.Subject))
 	case domain.TaskGrantSettle:
 		return h.engine.SettleGrant(ctx, domain.GrantID(task.Subject))
+	case domain.TaskReminderFire:
+		return h.engine.FireReminder(ctx, domain.ReminderID(task.Subject))
 	case domain.TaskTokenClose:
 		return h.engine.CloseRights(ctx, task.Subject)
 	}

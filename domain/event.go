@@ -14,6 +14,7 @@ const (
 	EventRequestDecided = "request.decided"
 	EventDelegation     = "delegation.status"
 	EventNotice         = "notice"
+	EventReminder       = "reminder"
 )
 
 // Event is one saved fact for readers of a Chat, of an execution or of everything

@@ -40,13 +40,15 @@ const (
 	TaskWorkResume TaskKind = "work.resume"
 	// TaskTokenClose closes the Requests of a revoked token or a disabled Member.
 	TaskTokenClose TaskKind = "token.close"
+	// TaskReminderFire gives a reminder to its Chat.
+	TaskReminderFire TaskKind = "reminder.fire"
 )
 
 // TaskKinds lists every kind, for the worker's table of handlers.
 func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
 		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,
-		TaskRequestReview, TaskRulePreview, TaskProgramRun,
+		TaskRequestReview, TaskRulePreview, TaskProgramRun, TaskReminderFire,
 		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume}
 }
 

@@ -52,10 +52,13 @@ var dues = map[domain.TaskKind]due{
 	domain.TaskTokenClose: {times: 2, urgency: domain.UrgencyRest, query: `SELECT id, version, closing_due_at AS due_at FROM tokens
 		WHERE closing_due_at <= ? UNION ALL SELECT id, version, closing_due_at AS due_at FROM members
 		WHERE closing_due_at <= ? ORDER BY due_at LIMIT ?`},
+	domain.TaskReminderFire: {times: 1, urgency: domain.UrgencyTurn, query: `SELECT id, due_at / 1000 AS version, due_at
+		FROM reminders WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
 }
 
 // Due gives open rows of one kind whose due_at has come, oldest first. The Version
-// is that of the row; for a Request it is expiresAt in milliseconds. For
+// is that of the row; for a Request it is expiresAt in milliseconds, for a reminder its
+// due time. For
 // token.close the ID is that of a token or of a Member.
 func (s *Store) Due(ctx context.Context, kind domain.TaskKind, now time.Time, limit int) ([]domain.DueRow, error) {
 	d, ok := dues[kind]

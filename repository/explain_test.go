@@ -13,7 +13,7 @@ import (
 // largeTables are those that grow with use; a statement that reads one of them from
 // end to end is a fault.
 var largeTables = []string{"rules", "previews", "turns", "calls", "requests", "events", "items", "inputs", "chats", "grants", "kept_answers", "tokens", "members",
-	"bots", "connections"}
+	"bots", "connections", "reminders", "usage"}
 
 // rows of each large table, spread over many Members, Chats and Turns.
 const plentyRows = "WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < 20000) "
@@ -61,6 +61,13 @@ var plenty = []string{
 		`SELECT 'mem_' || (i % 500), 'key_' || i, '', 0, CASE WHEN i % 2 = 0 THEN 'chat_' || i ELSE '' END, CASE WHEN i % 2 = 1 THEN 9000000000000000 + i END, 0 FROM g`,
 	`INSERT INTO events (organization_id, member_id, chat_id, sequence, "position", kind, subject, data, created_at) ` + plentyRows +
 		`SELECT 'org_1', 'mem_' || (i % 500), 'chat_' || (i % 500), i, i, '', '', '', 0 FROM g`,
+	`INSERT INTO reminders (id, organization_id, member_id, chat_id, bot_id, text, authority, due_at, created_at, version) ` + plentyRows +
+		`SELECT 'ntc_' || i, 'org_1', 'mem_' || (i % 500), 'chat_' || (i % 500), '', '', '', 9000000000000000 + i, 0, 1 FROM g`,
+	`INSERT INTO usage (member_id, used_at, id, organization_id, bot_id, chat_id, delegation_id, model, purpose, steps, input_tokens, output_tokens, cost_nanos) ` +
+		plentyRows + `SELECT 'mem_' || (i % 500), i, 'use_' || i, 'org_1', 'bot_' || (i % 500), 'chat_' || i, '', 'playbook', 'turn', 1, 1, 1, 1 FROM g`,
+	// A small organization beside the large one.
+	`INSERT INTO organizations VALUES ('org_2', '', '', 0, 0, 1)`,
+	`INSERT INTO members (id, organization_id, name, permissions, main_bot_id, created_at, updated_at, version) VALUES ('mem_small', 'org_2', '', '', '', 0, 0, 1)`,
 }
 
 func TestEveryHotStatementReadsAnIndex(t *testing.T) {
@@ -182,6 +189,12 @@ func useEverything(t *testing.T, s *repository.Store) {
 	for _, kind := range domain.TaskKinds() {
 		use(s.Due(ctx, kind, now, 20))
 	}
+	use(s.Reminder(ctx, "ntc_1"))
+	use(s.OpenReminders(ctx, "chat_1"))
+	for _, group := range domain.UsageGroups() {
+		use(s.Usage(ctx, domain.UsageFilter{Organization: "org_1", Member: "mem_1", Group: group, To: now, Limit: 20}))
+	}
+	use(s.Usage(ctx, domain.UsageFilter{Organization: "org_2", Group: domain.UsageByMember, To: now, Limit: 20}))
 	use(s.KeptAnswer(ctx, "mem_1", "key_1"))
 	use(s.ForgetAnswers(ctx, now, 20))
 	use(s.ChatEvents(ctx, "chat_1", 1, 20))
@@ -193,7 +206,7 @@ func useEverything(t *testing.T, s *repository.Store) {
 	must(t, err)
 	turn, err := s.Turn(ctx, "turn_1")
 	must(t, err)
-	must(t, s.Commit(ctx, domain.Commit{Rows: []domain.Row{&chat, &turn}, Taken: []domain.InputID{"ntc_1"}, CloseChats: []domain.ChatID{"chat_2"},
+	must(t, s.Commit(ctx, domain.Commit{Rows: []domain.Row{&chat, &turn}, Taken: []domain.InputID{"ntc_1"}, CloseChats: []domain.ChatID{"chat_2"}, Reminded: []domain.ReminderID{"ntc_1"},
 		Kept: &domain.KeptAnswer{Member: "mem_1", Key: "new"}}))
 }
 

@@ -88,6 +88,9 @@ func New(o Options) *Worker {
 		domain.TaskTokenClose: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.CloseRights(ctx, t.Subject)
 		},
+		domain.TaskReminderFire: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.FireReminder(ctx, domain.ReminderID(t.Subject))
+		},
 	}
 	return w
 }

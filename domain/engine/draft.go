@@ -21,7 +21,7 @@ type draft struct {
 func (d *draft) empty() bool {
 	c := d.commit
 	return len(c.Rows) == 0 && len(c.Items) == 0 && len(c.Inputs) == 0 && len(c.Taken) == 0 && len(c.Events) == 0 &&
-		c.StopWork == nil
+		c.StopWork == nil && len(c.Reminded) == 0 && len(c.Usage) == 0 && len(c.CloseReminders) == 0
 }
 
 // put adds rows to write.
@@ -181,6 +181,14 @@ func (d *draft) rings() []domain.Task {
 				continue // the sweep rings for one whose worker died
 			}
 			t = domain.Task{Kind: domain.TaskRulePreview, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyJudge}
+		case *domain.Reminder:
+			if r.DueAt.Sub(d.at) > nearTimer {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskReminderFire, Subject: string(r.ID), Revision: r.DueAt.UnixMilli(), Urgency: domain.UrgencyTurn}
+			if domain.Before(d.at, r.DueAt) {
+				t.At = r.DueAt
+			}
 		case *domain.Token:
 			if r.ClosingDueAt == nil {
 				continue

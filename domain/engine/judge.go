@@ -81,6 +81,7 @@ func (e *Engine) PushJudge(ctx context.Context, j *Judgement) (bool, error) {
 // is loaded and checked again: what was granted or taken away meanwhile counts.
 func (e *Engine) CommitVerdict(ctx context.Context, j *Judgement, verdict domain.RulesVerdict) error {
 	return e.decideCall(ctx, j.call, func(d *draft, f *domain.CallFacts) error {
+		e.noteJudge(d, f, j.Request.Model, verdict.Usage)
 		if f.Call.Status != domain.CallChecking || f.Call.Version != j.version || f.Judging == nil {
 			return nil
 		}

@@ -84,8 +84,8 @@ type Store interface {
 	Ready(ctx context.Context) error
 
 	// Commit writes everything in one transaction or nothing. It gives conflict when a
-	// row's version has moved, an input was already taken, a key is already kept, or a
-	// unique name is taken; unavailable when the database cannot be reached.
+	// row's version has moved, an input was already taken, a reminder is not open any
+	// more, a key is already kept, or a unique name is taken; unavailable when the database cannot be reached.
 	Commit(ctx context.Context, c domain.Commit) error
 	// FirstStart writes c only when there is no token at all, under a lock that holds
 	// across processes. It reports whether it wrote.
@@ -156,6 +156,13 @@ type Store interface {
 	OpenTurns(ctx context.Context, bot domain.BotID, limit int) ([]domain.ChatID, error)
 	// Inbox gives what waits in a Chat's inbox, in order.
 	Inbox(ctx context.Context, chat domain.ChatID) ([]domain.Input, error)
+	// Reminder gives one open reminder.
+	Reminder(ctx context.Context, id domain.ReminderID) (domain.Reminder, error)
+	// OpenReminders counts the open reminders of a Chat.
+	OpenReminders(ctx context.Context, chat domain.ChatID) (int, error)
+
+	// Usage sums the ledger by one group, the most expensive first.
+	Usage(ctx context.Context, f domain.UsageFilter) ([]domain.UsageSum, error)
 
 	// WorkFacts gives what a decision about the end of a Chat's work needs; Work is empty
 	// for a Chat that is no task Chat.

@@ -259,6 +259,9 @@ func (e *Engine) CarryDecision(ctx context.Context, in *Deciding, judged *domain
 		if err != nil {
 			return gone(err)
 		}
+		if judged != nil && in.Judge != nil {
+			e.noteJudge(d, &f, in.Judge.Model, judged.Usage)
+		}
 		if f.Call.Status != domain.CallAllowed || f.Call.Version != in.version {
 			return nil
 		}

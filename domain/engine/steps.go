@@ -149,6 +149,9 @@ type stepWork struct {
 	d          *draft
 	work       *domain.Delegation // the row of the Chat's own work in the draft, or nil
 	touched    map[domain.DelegationID]bool
+	at         time.Time
+	reminders  []*domain.Reminder  // that this step sets
+	reminded   []domain.ReminderID // that this step cancels
 }
 
 func (s *Step) work() *stepWork {
@@ -170,19 +173,25 @@ func (w *stepWork) unread() []domain.Input {
 
 // CommitStep saves what a model answered: its text, its calls with the check of
 // each, and where the Turn goes from there. A step that is not wanted any more is
-// dropped.
+// dropped; that it was paid for is noted.
 func (e *Engine) CommitStep(ctx context.Context, s *Step, reply domain.ModelReply) error {
 	reply.Text = safeText(reply.Text)
 	first := e.now().Sub(s.loadedAt) <= freshFor
 	return e.decide(ctx, string(s.facts.Chat.ID), func(d *draft) error {
 		if !first {
-			if wanted, err := e.reload(ctx, s); err != nil || !wanted {
+			wanted, err := e.reload(ctx, s)
+			if err != nil {
 				return err
+			}
+			if !wanted {
+				d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, &s.facts, s.Request.Model, reply.Usage, 0))
+				return nil
 			}
 		}
 		first = false
 		switch h := domain.HeldBy(s.facts.Work); {
 		case h.Stopping != "":
+			d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, &s.facts, s.Request.Model, reply.Usage, 0))
 			return nil
 		case h.Paused != "":
 			return e.holdReply(d, s.work(), h.Paused, s.Request.Model, reply)
@@ -220,10 +229,12 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 	d.in(&w.chat)
 	w.d = d
 	w.takeInbox(d)
+	w.at = d.at
 	before := w.turn.Status
-	cost := e.cost(w.facts, model, reply.Usage)
+	cost := e.cost(w.facts.Organization.Settings, model, reply.Usage)
 	d.guard(w.facts.Work)
-	if w.turn.Held == nil {
+	if w.turn.Held == nil { // else it is counted and paid for
+		d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, w.facts, model, reply.Usage, 1))
 		if err := w.countStep(d, cost); err != nil {
 			return err
 		}
@@ -286,6 +297,7 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 		w.bot.UpdatedAt = d.at
 		d.put(&w.bot)
 	}
+	w.keepReminders(d)
 	d.turn(before, &next)
 	return nil
 }
@@ -299,10 +311,10 @@ func (w *stepWork) takeInbox(d *draft) {
 	}
 }
 
-// cost prices a step: the organization's price first, then the shipped table; a
-// model without a price costs 0.
-func (e *Engine) cost(f *domain.StepFacts, model string, usage domain.ModelUsage) int64 {
-	price, ok := f.Organization.Settings.Price(model)
+// cost prices a model call in nano-USD: the organization's price first, then the
+// shipped table; a model without a price costs 0.
+func (e *Engine) cost(s domain.Settings, model string, usage domain.ModelUsage) int64 {
+	price, ok := s.Price(model)
 	if !ok {
 		if price, ok = e.Models.Price(model); !ok {
 			return 0

@@ -379,6 +379,8 @@ func (w *world) work(task domain.Task) {
 		w.must(w.engine.ElapseRequest(ctx, domain.RequestID(task.Subject)))
 	case domain.TaskGrantSettle:
 		w.must(w.engine.SettleGrant(ctx, domain.GrantID(task.Subject)))
+	case domain.TaskReminderFire:
+		w.must(w.engine.FireReminder(ctx, domain.ReminderID(task.Subject)))
 	case domain.TaskTokenClose:
 		w.must(w.engine.CloseRights(ctx, task.Subject))
 	case domain.TaskWorkElapse:

@@ -92,6 +92,14 @@ var dues = []promise{
 				expect(domain.TaskRulePreview, string(p.ID), 1, late, domain.UrgencyJudge)
 			}
 		}
+		for _, dueAt := range []*time.Time{late, soon, now} {
+			r := w.newReminder(chat)
+			r.DueAt = *dueAt
+			w.commit(r)
+			if dueAt != soon {
+				expect(domain.TaskReminderFire, string(r.ID), dueAt.UnixMilli(), dueAt, domain.UrgencyTurn)
+			}
+		}
 		for _, dueAt := range []*time.Time{now, late, soon, nil} {
 			g, c := w.newGrant(), w.newConnection()
 			g.SettleDueAt, c.LookDueAt = dueAt, dueAt

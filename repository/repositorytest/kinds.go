@@ -109,6 +109,9 @@ var kinds = []kind{
 	kindOf("preview", domain.PrefixPreview, func(ctx context.Context, s engine.Store, id string) (domain.Preview, error) {
 		return s.Preview(ctx, domain.PreviewID(id))
 	}, nil, "Organization", "Member", "Bot", "Text", "Effect", "Number", "CreatedAt"),
+	kindOf("reminder", domain.PrefixReminder, func(ctx context.Context, s engine.Store, id string) (domain.Reminder, error) {
+		return s.Reminder(ctx, domain.ReminderID(id))
+	}, nil, "Organization", "Member", "Chat", "Bot", "Text", "Authority", "DueAt", "CreatedAt"),
 }
 
 func versionOf(row domain.Row) int64 { return reflect.ValueOf(row).Elem().FieldByName("Version").Int() }

@@ -4,7 +4,7 @@ import "time"
 
 // Row is an aggregate that a commit writes: *Organization, *Member, *Token, *Bot,
 // *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool, *Preview,
-// *Delegation or *Reminder.
+// *Delegation, *Reminder or *Trigger.
 //
 // A row with Version 0 is inserted with version 1. Any other is updated where its
 // id and version still stand, and its version goes up by one; when that touches no
@@ -25,6 +25,7 @@ func (r *Connection) rowID() string   { return string(r.ID) }
 func (r *Preview) rowID() string      { return string(r.ID) }
 func (r *HostTool) rowID() string     { return string(r.ID) }
 func (r *Delegation) rowID() string   { return string(r.ID) }
+func (r *Trigger) rowID() string      { return string(r.ID) }
 func (r *Reminder) rowID() string     { return string(r.ID) }
 
 // RowID gives the ID of a row, by which rows of one commit are ordered.

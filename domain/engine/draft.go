@@ -199,6 +199,11 @@ func (d *draft) rings() []domain.Task {
 				continue
 			}
 			t = domain.Task{Kind: domain.TaskTokenClose, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyRest}
+		case *domain.Trigger:
+			if r.NextAt == nil || r.NextAt.Sub(d.at) > nearTimer {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskTriggerFire, Subject: string(r.ID), Revision: r.NextAt.UnixMilli(), Urgency: domain.UrgencyTurn, At: *r.NextAt}
 		case *domain.Delegation:
 			tasks = append(tasks, workRings(r, d.at, d.trace)...)
 			continue

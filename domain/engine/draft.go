@@ -11,7 +11,7 @@ import (
 type draft struct {
 	at     time.Time
 	commit domain.Commit
-	chat   *domain.Chat // the Chat whose items and events are numbered now
+	chat   *domain.Chat        // the Chat whose items and events are numbered now
 	path   []domain.Delegation // work that must be as it was seen
 	ring   []domain.Task       // beside those that follow from the rows
 	trace  string

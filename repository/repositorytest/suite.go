@@ -30,6 +30,8 @@ func Run(t *testing.T, open Open) {
 		{"leases", leases},
 		{"events", events},
 		{"deciding", deciding},
+		{"work", works},
+		{"parked", parking},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

@@ -138,7 +138,11 @@ func (s *server) chatRoutes() {
 				return nil, err
 			}
 			c, err := s.Engine.Chat(ctx, p, id)
-			return &struct{ Body Chat }{wireChat(c)}, err
+			if err != nil {
+				return nil, err
+			}
+			shown, err := s.Engine.ShownChats(ctx, c)
+			return &struct{ Body Chat }{wireChat(shown[0])}, err
 		})
 	register(s, route{id: "changeChat", method: http.MethodPatch, path: "/v1/chats/{chat}", tag: "Chats", summary: "Change a Chat",
 		about: "A new plan time and end count for plans that are handed in from now on.",

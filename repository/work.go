@@ -106,6 +106,19 @@ func (s *Store) Work(ctx context.Context, id domain.DelegationID) ([]domain.Dele
 	return path, err
 }
 
+// Works gives Work of several pieces, in their order, in one round trip on PostgreSQL.
+func (s *Store) Works(ctx context.Context, ids []domain.DelegationID) ([][]domain.Delegation, error) {
+	paths := make([][]domain.Delegation, len(ids))
+	err := s.together(ctx, func(ask ask) error {
+		questions := make([]question, len(ids))
+		for i, id := range ids {
+			questions[i] = askPath(&paths[i], id)
+		}
+		return ask(questions...)
+	})
+	return paths, err
+}
+
 // DelegationOf gives the piece of work of an execution.
 func (s *Store) DelegationOf(ctx context.Context, id domain.ExecutionID) (domain.Delegation, error) {
 	return one(ctx, s, "Execution", delegationRow.domain, func(db *gorm.DB) *gorm.DB { return db.Where("execution_id = ?", id) })

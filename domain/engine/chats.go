@@ -239,6 +239,9 @@ func (e *Engine) DeleteChat(ctx context.Context, p domain.Principal, id domain.C
 			return err
 		}
 		d.commit.StopWork = &domain.StopWork{Chat: chat.ID, Why: "The Chat that gave it was deleted.", Notice: domain.NoticeNone}
+		if err := e.archiveHelpers(ctx, d, chat.ID); err != nil {
+			return err
+		}
 		at := d.at
 		chat.DeletedAt = &at
 		d.commit.CloseChats = append(d.commit.CloseChats, chat.ID)
@@ -292,7 +295,11 @@ func (e *Engine) stopTurn(ctx context.Context, d *draft, id domain.TurnID) error
 
 // Chats lists the caller's Chats.
 func (e *Engine) Chats(ctx context.Context, p domain.Principal, page domain.Page) ([]domain.Chat, error) {
-	return e.Store.Chats(ctx, p.Member.ID, page)
+	chats, err := e.Store.Chats(ctx, p.Member.ID, page)
+	if err != nil {
+		return nil, err
+	}
+	return e.ShownChats(ctx, chats...)
 }
 
 // Items gives a Chat's history after a sequence, with the calls that it speaks of.
@@ -320,16 +327,22 @@ func (e *Engine) Turn(ctx context.Context, p domain.Principal, id domain.TurnID)
 	if err != nil {
 		return TurnView{}, asNotFound(err, "TurnNotFound", "There is no Turn with this ID.")
 	}
-	if _, err := e.Chat(ctx, p, turn.Chat); err != nil {
+	chat, err := e.Chat(ctx, p, turn.Chat)
+	if err != nil {
 		return TurnView{}, asNotFound(err, "TurnNotFound", "There is no Turn with this ID.")
 	}
-	calls, err := e.Store.TurnCalls(ctx, id)
-	return TurnView{Turn: turn, Calls: calls}, err
+	views := []TurnView{{Turn: turn}}
+	if err := e.showPaused(ctx, chat, views); err != nil {
+		return TurnView{}, err
+	}
+	views[0].Calls, err = e.Store.TurnCalls(ctx, id)
+	return views[0], err
 }
 
 // Turns lists the Turns of a Chat of the caller, newest first.
 func (e *Engine) Turns(ctx context.Context, p domain.Principal, id domain.ChatID, page domain.Page) ([]TurnView, error) {
-	if _, err := e.Chat(ctx, p, id); err != nil {
+	chat, err := e.Chat(ctx, p, id)
+	if err != nil {
 		return nil, err
 	}
 	turns, err := e.Store.Turns(ctx, id, page)
@@ -346,6 +359,9 @@ func (e *Engine) Turns(ctx context.Context, p domain.Principal, id domain.ChatID
 	for _, c := range calls {
 		v := &views[index[c.Turn]]
 		v.Calls = append(v.Calls, c)
+	}
+	if err == nil {
+		err = e.showPaused(ctx, chat, views)
 	}
 	return views, err
 }

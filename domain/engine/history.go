@@ -20,6 +20,8 @@ func (e *Engine) modelRequest(f *domain.StepFacts, box *toolbox) domain.ModelReq
 			request.Script.Inputs = append(request.Script.Inputs, domain.TaskOf(text))
 		case kind == domain.ItemMessage && topic == "":
 			request.Script.Inputs = append(request.Script.Inputs, text)
+		case kind == domain.ItemMessage || kind == domain.ItemNotice || kind == domain.ItemReminder:
+			request.Script.Notices = append(request.Script.Notices, text)
 		}
 	}
 	for _, i := range f.Items {

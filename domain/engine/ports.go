@@ -104,6 +104,9 @@ type Store interface {
 	// Bots lists those that a Member works with: its own and the shared ones.
 	Bots(ctx context.Context, org domain.OrganizationID, member domain.MemberID, page domain.Page) ([]domain.Bot, error)
 
+	// Helpers gives the session Bots of a Chat that are not archived.
+	Helpers(ctx context.Context, chat domain.ChatID) ([]domain.Bot, error)
+
 	Chat(ctx context.Context, id domain.ChatID) (domain.Chat, error)
 	// Chats lists a Member's Chats that are neither deleted nor archived.
 	Chats(ctx context.Context, member domain.MemberID, page domain.Page) ([]domain.Chat, error)
@@ -158,6 +161,8 @@ type Store interface {
 	// for a Chat that is no task Chat.
 	WorkFacts(ctx context.Context, chat domain.ChatID) (domain.WorkFacts, error)
 	Delegation(ctx context.Context, id domain.DelegationID) (domain.Delegation, error)
+	// Works gives Work of several pieces, in their order.
+	Works(ctx context.Context, ids []domain.DelegationID) ([][]domain.Delegation, error)
 	// DelegationOf gives the piece of work of an execution.
 	DelegationOf(ctx context.Context, id domain.ExecutionID) (domain.Delegation, error)
 	// Work gives a piece of work and all work above it, nearest first; of those above

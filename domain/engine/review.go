@@ -90,9 +90,17 @@ func (e *Engine) openReview(d *draft, f *domain.CallFacts, r domain.Request) err
 		return err
 	}
 	d.in(&chat)
-	d.startTurn([]domain.Input{{Kind: domain.ItemNotice, From: domain.FromServer, Text: domain.TextReview(r), Authority: f.Turn.Authority}})
+	d.startTurn([]domain.Input{{Kind: domain.ItemNotice, From: domain.FromServer, Text: domain.TextReview(r, briefOf(f, r.Approver.Bot)), Authority: f.Turn.Authority}})
 	d.put(&next)
 	return nil
+}
+
+// briefOf is the task with which a Bot gave the work that asks, or "".
+func briefOf(asker *domain.CallFacts, bot domain.BotID) string {
+	if gaveFrom(asker, bot) == "" {
+		return ""
+	}
+	return asker.Work[0].Task
 }
 
 // closeReview stops a review Chat and archives it. The draft's Chat stays the one

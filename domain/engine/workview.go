@@ -149,3 +149,45 @@ func (e *Engine) ObserveExecution(ctx context.Context, p domain.Principal, id do
 	}
 	return e.observe(ctx, domain.ChatStream(g.Chat), after, read, func(ev domain.Event) int64 { return ev.Sequence }, send, quiet)
 }
+
+// ShownChats gives Chats as they are shown: the Chat of paused work is paused, whatever
+// its Turn does.
+func (e *Engine) ShownChats(ctx context.Context, chats ...domain.Chat) ([]domain.Chat, error) {
+	paused, err := e.paused(ctx, chats)
+	for i := range chats {
+		if paused[chats[i].Delegation()] {
+			chats[i].Status = domain.ChatPaused
+		}
+	}
+	return chats, err
+}
+
+// paused says which of the task Chats' work is paused, itself or by work above it.
+func (e *Engine) paused(ctx context.Context, chats []domain.Chat) (map[domain.DelegationID]bool, error) {
+	var ids []domain.DelegationID
+	for _, c := range chats {
+		if c.Delegation() != "" {
+			ids = append(ids, c.Delegation())
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	paths, err := e.Store.Works(ctx, ids)
+	paused := make(map[domain.DelegationID]bool, len(ids))
+	for i, path := range paths {
+		paused[ids[i]] = len(path) > 0 && path[0].Open() && domain.HeldBy(path).Paused != ""
+	}
+	return paused, err
+}
+
+// showPaused shows a Turn under way of paused work as waiting.
+func (e *Engine) showPaused(ctx context.Context, chat domain.Chat, views []TurnView) error {
+	paused, err := e.paused(ctx, []domain.Chat{chat})
+	for i := range views {
+		if t := &views[i].Turn; paused[chat.Delegation()] && !t.Status.Ended() {
+			t.Status = domain.TurnWaiting
+		}
+	}
+	return err
+}

@@ -79,6 +79,8 @@ ALTER TABLE grants ADD COLUMN limit_kind TEXT NOT NULL DEFAULT '';
 ALTER TABLE items ADD COLUMN topic TEXT NOT NULL DEFAULT '';
 ALTER TABLE inputs ADD COLUMN topic TEXT NOT NULL DEFAULT '';
 
+CREATE INDEX bots_chat ON bots (chat_id)
+    WHERE chat_id <> '';
 CREATE INDEX turns_parked ON turns (parked_by)
     WHERE parked_by <> '';
 CREATE INDEX calls_parked ON calls (parked_by)

@@ -189,6 +189,8 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.Delegation(ctx, "dlg_5"))
 	use(s.DelegationOf(ctx, "run_5"))
 	use(s.Work(ctx, "dlg_9"))
+	use(s.Works(ctx, []domain.DelegationID{"dlg_9", "dlg_19"}))
+	use(s.Helpers(ctx, "chat_1"))
 	use(s.Delegations(ctx, "chat_1", page))
 	use(s.WorkViews(ctx, []domain.Delegation{{ID: "dlg_5", Above: "dlg_4", Status: domain.DelegationPaused}}))
 	use(s.Untold(ctx, "chat_1", 20))

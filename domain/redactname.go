@@ -12,16 +12,19 @@ import (
 var alwaysSecret = []string{
 	"password", "passwd", "pwd", "passphrase", "passcode", "secret", "credential", "authorization", "bearer", "jwt", "otp",
 	"cookie", "session id", "api key", "access key", "private key", "account key", "shared key", "master key", "signing key",
-	"encryption key", "ssh key", "connection string",
+	"encryption key", "ssh key", "connection string", "mnemonic", "seed phrase", "recovery phrase", "recovery code", "backup code",
 	"account number", "account no", "acct number", "acct no", "iban", "routing number", "sort code",
 	"card number", "card no", "cvv", "cvc",
 }
+
+// lastWords mean a secret at the end of a name alone: dbPass, but not passThrough.
+var lastWords = []string{"pass", "pw", "auth"}
 
 // countingWords end names that count or bound what the rest of the name says.
 var countingWords = []string{"count", "limit", "length", "size", "min", "max", "ttl", "version", "budget", "usage", "total", "used"}
 
 // phoneNames hold telephone numbers in any form.
-var phoneNames = newSecretNames(nil).only([]string{"phone", "telephone", "tel", "mobile", "cell", "fax", "msisdn"})
+var phoneNames = namesOf([]string{"phone", "telephone", "tel", "mobile", "cell", "fax", "msisdn"})
 
 // minSuffix is how long a name must be to be found at the end of a longer word, as in
 // accesstoken: a short one ends too many harmless words.
@@ -38,13 +41,16 @@ type secretNames struct {
 	bare    map[string]bool         // names without a letter or digit, as they stand
 	endings map[int]map[string]bool // those long enough, by their length in bytes
 	longest int                     // the most words that a name has
+	last    bool                    // lastWords count as well
 }
 
 func newSecretNames(more []string) secretNames {
-	return secretNames{}.only(append(append([]string{}, alwaysSecret...), more...))
+	n := namesOf(append(slices.Clone(alwaysSecret), more...))
+	n.last = true
+	return n
 }
 
-func (secretNames) only(names []string) secretNames {
+func namesOf(names []string) secretNames {
 	n := secretNames{joined: map[string]bool{}, bare: map[string]bool{}, endings: map[int]map[string]bool{}}
 	for _, name := range names {
 		words := wordsOf(name)
@@ -90,6 +96,9 @@ func (n secretNames) in(key string) found {
 			joined += words[j]
 			f = max(f, n.whole(joined))
 		}
+	}
+	if last := len(words) - 1; n.last && last >= 0 && slices.Contains(lastWords, words[last]) {
+		return foundName
 	}
 	if len(words) > 1 && slices.Contains(countingWords, words[len(words)-1]) {
 		return min(f, foundMany)

@@ -66,11 +66,15 @@ func separator(text, separators string) int {
 	return 0
 }
 
-// card gives the end of the number of a payment card at i, or 0.
+// card gives the end of the number of a payment card at i, or 0: in one piece, or in
+// groups of which the first has four digits or more and none is long.
 func (p *prose) card(i int) int {
-	end := 0
+	end, before, fits := 0, 0, true
 	p.digits(i, 19, " -.+", func(digits []byte, at int) {
-		if isCard(digits) {
+		group := len(digits) - before
+		fits = fits && group <= 8 && (before > 0 || group >= 4)
+		before = len(digits)
+		if (fits || at-i == len(digits)) && isCard(digits) {
 			end = at
 		}
 	})

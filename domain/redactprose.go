@@ -48,7 +48,10 @@ func (p *prose) masked() string {
 }
 
 // marks stand between a name and its value.
-var marks = []string{"=", ":", "：", "＝", "%3D", "%3d", "%3A", "%3a"}
+var marks = []string{"=", ":", "|", "：", "＝", "%3D", "%3d", "%3A", "%3a"}
+
+// encodedQuotes are quotes as addresses and markup write them.
+var encodedQuotes = []string{"%22", "%27", "&quot;", "&#34;", "&#39;", "&apos;"}
 
 // names masks what is given under a secret name: "password: x", "?token=x&",
 // "<secret>x</secret>", "--api-key x", "the password is x1".
@@ -63,7 +66,7 @@ func (p *prose) names() {
 		}
 		var from, to int
 		switch c := p.text[i]; c {
-		case '=', ':', '%', 0xEF:
+		case '=', ':', '|', '%', 0xEF:
 			if mark := p.mark(i); mark > 0 {
 				from, to = p.assigned(i, i+mark)
 			}
@@ -95,7 +98,7 @@ func (p *prose) mark(i int) int {
 }
 
 // assigned gives the value after a mark, when a secret name stands before it. The
-// value begins somewhere from after on.
+// value begins somewhere from after on; without a mark it must be in quotes.
 func (p *prose) assigned(at, after int) (from, to int) {
 	if strings.HasPrefix(p.text[after:], "//") {
 		return 0, 0 // the name of a scheme
@@ -111,7 +114,7 @@ func (p *prose) assigned(at, after int) (from, to int) {
 	if f == foundNothing && inQuery(p.text, at, name) {
 		f = foundName
 	}
-	if f == foundNothing {
+	if f == foundNothing || f == foundMany && at == after {
 		return 0, 0
 	}
 	if wholeLine(name) {
@@ -141,7 +144,13 @@ func inQuery(text string, at int, name string) bool {
 // wholeLine reports whether the value under a name goes to the end of its line.
 func wholeLine(name string) bool {
 	words := wordsOf(name)
-	return slices.Contains(words, "authorization") || slices.Contains(words, "cookie") || slices.Contains(words, "cookies")
+	return slices.ContainsFunc(words, func(word string) bool {
+		switch word {
+		case "authorization", "cookie", "cookies", "passphrase", "phrase", "mnemonic":
+			return true
+		}
+		return false
+	})
 }
 
 // nameBefore gives the name that ends before i, quotes and brackets around it left
@@ -150,6 +159,11 @@ func (p *prose) nameBefore(i int) (name, before string, quote byte) {
 	for closers := 0; i > 0 && closers < 8 && strings.IndexByte(" \t\"'`*\\)]", p.text[i-1]) >= 0; i-- {
 		if p.text[i-1] != '\\' {
 			closers++ // a text in a text in a text has many backslashes
+		}
+	}
+	for _, quote := range encodedQuotes {
+		if strings.HasSuffix(p.text[:i], quote) {
+			i -= len(quote)
 		}
 	}
 	start := p.wordStart(i, 100)
@@ -210,6 +224,11 @@ func (p *prose) element(i int) (from, to int) {
 
 // said gives the value in "the password is x1": words alone are taken for prose.
 func (p *prose) said(i int) (from, to int) {
+	if i >= len("password") && strings.HasSuffix(p.text[:i], "password") {
+		if _, before, _ := p.nameBefore(i); strings.HasPrefix(before, "login ") {
+			return p.valueFrom(i) // of a .netrc: login bob password x
+		}
+	}
 	if !strings.HasPrefix(p.text[i:], " is ") {
 		return 0, 0
 	}

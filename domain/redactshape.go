@@ -31,6 +31,9 @@ var keyForms = []keyForm{
 	{prefix: "key-", rest: 32, exact: true, word: true}, {prefix: "SK", rest: 32, exact: true, word: true}, {prefix: "hvs.", rest: 16, word: true}, {prefix: "hvb.", rest: 16, word: true},
 	{prefix: "AGE-SECRET-KEY-1", rest: 20}, {prefix: "ATATT3", rest: 16, more: "="}, {prefix: "ATCTT3", rest: 16, more: "="}, {prefix: "sq0atp-", rest: 16}, {prefix: "sq0csp-", rest: 16},
 	{prefix: "sntrys_", rest: 16, more: "+/="}, {prefix: "sntryu_", rest: 16}, {prefix: "glsa_", rest: 16}, {prefix: "glc_", rest: 20, more: "+/=", word: true}, {prefix: "PMAK-", rest: 20}, {prefix: "pat_", rest: 30, word: true},
+	// A private key in its armour, in base64.
+	{prefix: "LS0tLS1CRUdJTiBQUklW", rest: 16, more: "+/="}, {prefix: "LS0tLS1CRUdJTiBSU0Eg", rest: 16, more: "+/="}, {prefix: "LS0tLS1CRUdJTiBFQyBQ", rest: 16, more: "+/="},
+	{prefix: "LS0tLS1CRUdJTiBPUEVO", rest: 16, more: "+/="}, {prefix: "LS0tLS1CRUdJTiBFTkNS", rest: 16, more: "+/="},
 	// A JSON Web Token, or other JSON in base64.
 	{prefix: "eyJ", rest: 17, more: ".+/="},
 }

@@ -37,8 +37,39 @@ func (p *prose) valueStart(i int) int {
 			i++
 		case strings.HasPrefix(p.text[i:], "\u00a0"):
 			i += len("\u00a0")
+		case p.encodedQuote(i) > 0:
+			i += p.encodedQuote(i)
 		default:
 			return i
+		}
+	}
+	return i
+}
+
+func (p *prose) encodedQuote(i int) int {
+	if p.text[i] == '%' || p.text[i] == '&' {
+		for _, quote := range encodedQuotes {
+			if strings.HasPrefix(p.text[i:], quote) {
+				return len(quote)
+			}
+		}
+	}
+	return 0
+}
+
+// blockEnd gives the end of the indented lines that follow i, as YAML writes a long
+// text.
+func (p *prose) blockEnd(i int) int {
+	for i < len(p.text) && (p.text[i] == '\r' || p.text[i] == '\n') {
+		line := i
+		for line < len(p.text) && (p.text[line] == '\r' || p.text[line] == '\n') {
+			line++
+		}
+		if line == len(p.text) || p.text[line] != ' ' && p.text[line] != '\t' {
+			return i
+		}
+		for i = line; i < len(p.text) && p.text[i] != '\r' && p.text[i] != '\n'; {
+			i++
 		}
 	}
 	return i
@@ -63,6 +94,9 @@ func (p *prose) valueFrom(i int) (from, to int) {
 		return i, p.runEnd(to)
 	}
 	to = p.runEnd(i)
+	if strings.Trim(p.text[i:to], "|>-+") == "" {
+		return i, p.blockEnd(to)
+	}
 	// "token: Bearer x" and its like: the scheme is no secret, what follows is.
 	if scheme := strings.ToLower(p.text[i:min(to, i+10)]); slices.Contains([]string{"bearer", "basic", "token", "digest", "apikey", "negotiate"}, scheme) {
 		next := to

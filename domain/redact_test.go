@@ -217,20 +217,3 @@ func TestDepthHidesNothing(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
-
-// Hostile texts take time that grows with their length alone. The test would not end
-// if it did not hold.
-func TestRedactionIsNotSlowOnHostileTexts(t *testing.T) {
-	for _, part := range []string{"a:", "1 ", "password=", "://", "://a:b@", "-a \"", "\"", ">", "<a>", "a@", "sk-", "ghp_", "eyJ", "AB12 ", "password \"", "password: '", " is ",
-		"tokens=1 ", "PRIVATE KEY", "BEGIN PRIVATE KEY", "secret ''", "\\", "0123456 ", "bearer ", "[", "{\"a\":", "[redacted]=", "password is a ", "token: token: "} {
-		text := strings.Repeat(part, (1<<19)/len(part))
-		strictly.Text(text)
-		raw, err := json.Marshal(map[string]string{part: text})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out := strictly.JSON(raw); !json.Valid(out) {
-			t.Errorf("%q gave no JSON", part)
-		}
-	}
-}

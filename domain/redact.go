@@ -70,13 +70,10 @@ func (r *Redactor) text(text string, depth int) string {
 }
 
 func (r *Redactor) once(text string, depth int) string {
-	if !holdsJSON(text) {
-		return r.prose(text)
+	if holdsJSON(text) {
+		return r.document(text, depth)
 	}
-	if depth >= maxRedactDepth {
-		return Redacted
-	}
-	return r.document(text, depth)
+	return r.prose(text)
 }
 
 // holdsJSON reports whether a text is one JSON object, list or text. Numbers and bare

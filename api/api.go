@@ -115,6 +115,7 @@ func (s *server) routes() {
 	s.healthRoutes()
 	s.meRoutes()
 	s.requestRoutes()
+	s.approvalRoutes()
 	s.chatRoutes()
 	s.delegationRoutes()
 	s.triggerRoutes()

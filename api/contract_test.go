@@ -199,7 +199,7 @@ func TestTheDocumentIsWhole(t *testing.T) {
 			t.Errorf("%s %s has no name of its own: %q", o.method, o.path, o.id)
 		}
 		seen[o.id] = true
-		if strings.HasPrefix(o.path, "/v1/") != (o.role != "") {
+		if (strings.HasPrefix(o.path, "/v1/") || strings.HasPrefix(o.path, "/api/v1/")) != (o.role != "") {
 			t.Errorf("%s has the role %q", o.id, o.role)
 		}
 		takes := func(name, in string) bool { return slices.Contains(o.parameters, parameter{name, in}) }

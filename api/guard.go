@@ -52,12 +52,12 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 		s.refuse(gc, s.failure(ctx, err))
 		return
 	}
-	if err := mayCall(i.principal, r.role); err != nil {
-		s.refuse(gc, err)
+	if err := s.count(ctx, r, i.principal); err != nil {
+		s.refuse(gc, s.failure(ctx, err))
 		return
 	}
-	if err := s.count(ctx, i.principal); err != nil {
-		s.refuse(gc, s.failure(ctx, err))
+	if err := mayCall(i.principal, r.role); err != nil {
+		s.refuse(gc, err)
 		return
 	}
 	if _, err := url.ParseQuery(gc.Request.URL.RawQuery); err != nil {
@@ -119,10 +119,19 @@ func (s *server) refuse(gc *gin.Context, err error) {
 		gc.Data(kept.kept.Status, "application/json", append(kept.kept.Body, '\n'))
 		return
 	}
+	var script *ScriptError
+	if errors.As(err, &script) {
+		writeScriptError(gc, script)
+		return
+	}
 	writeProblem(gc, problemOf(err))
 }
 
 func writeProblem(gc *gin.Context, p *Problem) {
+	if isScript(gc.Request.URL.Path) {
+		writeScriptError(gc, scriptError(p))
+		return
+	}
 	for name, values := range p.GetHeaders() {
 		gc.Writer.Header()[name] = values
 	}

@@ -163,7 +163,7 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.Request(ctx, "req_1"))
 	for _, filter := range []domain.RequestFilter{
 		{}, {Approver: "mem_1"}, {Approver: "mem_1", Status: domain.RequestPending}, {Approver: "mem_1", Status: domain.RequestDenied},
-		{Chat: "chat_1"}, {Bot: "bot_1"}, {Chat: "chat_1", Status: domain.RequestPending},
+		{Approver: "mem_1", Status: domain.RequestPending, Known: true}, {Chat: "chat_1"}, {Bot: "bot_1"}, {Chat: "chat_1", Status: domain.RequestPending},
 	} {
 		use(s.Requests(ctx, "org_1", filter, page))
 		use(s.Requests(ctx, "org_1", filter, domain.Page{Limit: 20}))

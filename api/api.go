@@ -126,4 +126,6 @@ func (s *server) routes() {
 	s.settingRoutes()
 	s.grantRoutes()
 	s.ruleRoutes()
+	s.evidenceRoutes()
+	s.auditRoutes()
 }

@@ -48,6 +48,7 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 		s.refuse(gc, s.failure(ctx, err))
 		return
 	}
+	i.identified(i.principal)
 	if err := mayCall(i.principal, r.role); err != nil {
 		s.refuse(gc, err)
 		return

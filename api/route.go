@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -22,6 +23,8 @@ type route struct {
 	status  int    // of success
 	stream  bool   // Server-Sent Events: no deadline
 	errors  []int  // beside those that every operation can give
+	// media gives the forms of a success that is not one JSON value of the handler's type.
+	media map[string]*huma.MediaType
 	// optionalBody is set where a body may be left out.
 	optionalBody bool
 	// fresh gives a kept answer as things stand now; nil gives it as it was kept.
@@ -38,6 +41,9 @@ func (r *route) operation() huma.Operation {
 		DefaultStatus: r.status, Metadata: map[string]any{routeKey: r},
 		MaxBodyBytes: -1, BodyReadTimeout: -1, // the middleware has read the body within its own bounds
 		Errors: append([]int{}, r.errors...),
+	}
+	if r.media != nil {
+		op.Responses = map[string]*huma.Response{strconv.Itoa(r.status): {Content: r.media}}
 	}
 	if r.role != "" {
 		op.Security = []map[string][]string{{"token": {}}}

@@ -3,7 +3,8 @@ package domain
 import "time"
 
 // Row is an aggregate that a commit writes: *Organization, *Member, *Token, *Bot,
-// *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool or *Preview.
+// *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool, *Preview,
+// *SigningKey or *AuditHead.
 //
 // A row with Version 0 is inserted with version 1. Any other is updated where its
 // id and version still stand, and its version goes up by one; when that touches no
@@ -38,6 +39,8 @@ type Commit struct {
 	Events     []Event
 	Kept       *KeptAnswer // the answer kept under an Idempotency-Key or commandKey
 	CloseChats []ChatID    // deleted Chats: their inbox and their command keys go
+	Audit      []AuditEntry
+	Links      []AuditLink // of entries that are there already
 }
 
 // KeptAnswer is the first successful answer under a key of a Member. Inserting a

@@ -35,6 +35,8 @@ type (
 	PreviewID string
 	// HostToolID names a tool of the host.
 	HostToolID string
+	// SigningKeyID names a key that signs receipts.
+	SigningKeyID string
 )
 
 // Prefixes of the IDs, as they stand on the wire.
@@ -54,6 +56,7 @@ const (
 	PrefixInput        = "ntc_"
 	PrefixHostTool     = "hook_"
 	PrefixPreview      = "prv_"
+	PrefixSigningKey   = "key_"
 )
 
 // ValidID reports whether id is the prefix followed by 32 lower-case hex digits.

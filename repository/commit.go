@@ -165,6 +165,12 @@ func (s *Store) writesOf(rows []planned, c domain.Commit) ([]written, error) {
 		return nil, err
 	}
 	writes = append(writes, events...)
+	audit, err := s.insertAudit(c.Audit)
+	if err != nil {
+		return nil, err
+	}
+	writes = append(writes, audit...)
+	writes = append(writes, inserts(mapAll(c.Links, fromLink))...)
 	if len(c.CloseChats) > 0 {
 		writes = append(writes, closeChats(c.CloseChats)...)
 	}

@@ -64,6 +64,8 @@ var tables = []table{
 	tableOf("grants", fromGrant),
 	tableOf("rules", fromRule),
 	tableOf("previews", fromPreview),
+	tableOf("signing_keys", fromSigningKey),
+	tableOf("audit_heads", fromHead),
 }
 
 // placeOf gives a row's index in tables and where its version is.
@@ -95,6 +97,10 @@ func placeOf(row domain.Row) (int, *int64, error) {
 		return 11, &row.Version, nil
 	case *domain.Preview:
 		return 12, &row.Version, nil
+	case *domain.SigningKey:
+		return 13, &row.Version, nil
+	case *domain.AuditHead:
+		return 14, &row.Version, nil
 	}
 	return 0, nil, domain.Errorf(domain.CodeInternal, "CommitRow", "No table keeps a %s.", fmt.Sprintf("%T", row))
 }

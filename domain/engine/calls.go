@@ -278,6 +278,7 @@ func (w *callWork) move(ev domain.CallEvent) error {
 		w.d.in(&w.f.Chat)
 	}
 	w.call, w.moved = next, &next
+	w.d.was(&w.f.Call)
 	w.d.call(&next)
 	if next.Status == domain.CallUnknown && next.Open() {
 		w.d.request(w.askUnknown(next))

@@ -13,7 +13,8 @@ type draft struct {
 	commit domain.Commit
 	chat   *domain.Chat // the Chat whose items and events are numbered now
 	trace  string
-	result any // what the command returns, for a kept answer
+	before map[string]domain.Row // see was
+	result any                   // what the command returns, for a kept answer
 }
 
 func (d *draft) empty() bool {

@@ -246,6 +246,8 @@ type callWork struct {
 }
 
 func (e *Engine) callWork(ctx context.Context, d *draft, f *domain.CallFacts) *callWork {
+	before := f.Call
+	d.was(&before)
 	return &callWork{ctx: ctx, e: e, d: d, f: f}
 }
 
@@ -278,7 +280,6 @@ func (w *callWork) move(ev domain.CallEvent) error {
 		w.d.in(&w.f.Chat)
 	}
 	w.call, w.moved = next, &next
-	w.d.was(&w.f.Call)
 	w.d.call(&next)
 	if next.Status == domain.CallUnknown && next.Open() {
 		w.d.request(w.askUnknown(next))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,7 +66,7 @@ type AuditHead struct {
 // AuditQuery narrows the audit log.
 type AuditQuery struct {
 	Paged
-	Kind    string `query:"kind" example:"request.decided" doc:"Of this kind."`
+	Kind    string `query:"kind" enum:"organization.created,request.decided,request.endorsed,request.cancelled,call.decided,grant.created,grant.revoked,rule.created,rule.changed,rule.deleted,settings.changed,token.created,token.revoked,member.created,member.changed,connection.created,connection.changed,connection.deleted,tool.created,tool.changed,tool.deleted" doc:"Of this kind."`
 	Subject string `query:"subject" maxLength:"100" doc:"About the thing with this ID."`
 	Actor   string `query:"actor" maxLength:"100" doc:"By the actor with this ID, or with this _tag."`
 	From    int64  `query:"from" minimum:"0" maximum:"253402300799000" doc:"Not before this time."`
@@ -76,18 +75,15 @@ type AuditQuery struct {
 	Accept  string `header:"Accept" hidden:"true"`
 }
 
-func (q AuditQuery) filter() (domain.AuditFilter, error) {
+func (q AuditQuery) filter() domain.AuditFilter {
 	f := domain.AuditFilter{Kind: q.Kind, Subject: q.Subject, Actor: q.Actor}
-	if q.Kind != "" && !slices.Contains(domain.AuditKinds(), q.Kind) {
-		return f, invalid("kind", "is not a kind of entry; the kinds are: "+strings.Join(domain.AuditKinds(), ", "))
-	}
 	if q.From > 0 {
 		f.From = time.UnixMilli(q.From)
 	}
 	if q.To > 0 {
 		f.To = time.UnixMilli(q.To)
 	}
-	return f, nil
+	return f
 }
 
 // lines reports whether the whole log is asked for, one entry a line.
@@ -116,10 +112,7 @@ func (s *server) auditRoutes() {
 
 func (s *server) listAudit(ctx context.Context, p domain.Principal, in *AuditQuery) (*bodyAnswer, error) {
 	const list = "audit"
-	filter, err := in.filter()
-	if err != nil {
-		return nil, err
-	}
+	filter := in.filter()
 	page, err := in.page(list)
 	if err != nil {
 		return nil, err

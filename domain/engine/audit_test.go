@@ -71,6 +71,9 @@ func (w *world) accounted() {
 		if got := ofKind(string(r.ID), domain.AuditRequestDecided); got != decided {
 			w.t.Errorf("%s is %s and has %d entries of its decision", r.ID, r.Status, got)
 		}
+		if got := ofKind(string(r.ID), domain.AuditRequestEndorsed); got != len(r.Endorsements) {
+			w.t.Errorf("%s has %d endorsements and %d entries of them", r.ID, len(r.Endorsements), got)
+		}
 		if got := ofKind(string(r.ID), domain.AuditRequestCancelled); got != cancelled {
 			w.t.Errorf("%s is %s and has %d entries of its end", r.ID, r.Status, got)
 		}

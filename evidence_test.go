@@ -95,6 +95,12 @@ func TestEvidenceFromTheOutside(t *testing.T) {
 				t.Errorf("a receipt with byte %d changed: %s", i, out)
 			}
 		}
+		if out, ok := openbot(t, b, data, "", "token", "create", "--name", "from the machine"); !ok {
+			t.Errorf("openbot token create: %s", out)
+		}
+		if made := c.list("/v1/audit?kind=token.created&limit=1"); made[0]["actor"].(object)["_tag"] != "Operator" || made[0]["address"] != nil {
+			t.Errorf("of a token that was made on the machine the log says %v", made)
+		}
 		c.awaitChained()
 		head := c.call("GET", "/v1/audit/head", nil, 200)
 		if out, ok := openbot(t, b, data, head["signed"].(string), "verify", "-", "--keys", keys); !ok || !strings.Contains(out, fmt.Sprintf("%v entries", head["count"])) {

@@ -22,29 +22,38 @@ const (
 
 // keyring keeps the signing keys of the server in memory for a while.
 type keyring struct {
-	mu     sync.Mutex
-	read   time.Time
-	rows   []domain.SigningKey
-	opened map[domain.SigningKeyID]*evidence.Key
+	mu      sync.Mutex
+	rows    []domain.SigningKey
+	read    time.Time
+	reading bool
+	opened  map[domain.SigningKeyID]*evidence.Key
 }
 
-// rowsOf gives the keys as they were read at most keysFor ago, or older ones when the
-// database does not answer.
+// rowsOf gives the keys as they were read at most keysFor ago, or older ones while they
+// are being read and when the database does not answer: no decision waits for them.
 func (k *keyring) rowsOf(ctx context.Context, e *Engine, fresh bool) ([]domain.SigningKey, error) {
+	now := e.now()
+	k.mu.Lock()
+	rows := k.rows
+	if !fresh && len(rows) > 0 && (k.reading || now.Sub(k.read) < keysFor) {
+		k.mu.Unlock()
+		return rows, nil
+	}
+	k.reading = true
+	k.mu.Unlock()
+
+	newer, err := e.Store.SigningKeys(ctx)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := e.now()
-	if !fresh && len(k.rows) > 0 && now.Sub(k.read) < keysFor {
-		return k.rows, nil
+	k.reading = false
+	if err != nil {
+		if fresh || len(rows) == 0 {
+			return nil, err
+		}
+		return rows, nil
 	}
-	rows, err := e.Store.SigningKeys(ctx)
-	if err != nil && (fresh || len(k.rows) == 0) {
-		return nil, err
-	}
-	if err == nil {
-		k.rows, k.read = rows, now
-	}
-	return k.rows, nil
+	k.rows, k.read = newer, now
+	return newer, nil
 }
 
 // open gives the private half of a key.

@@ -210,7 +210,7 @@ func CheckHead(head domain.AuditHead, own Keys) *Fault {
 	signed, err := Open(head.Signed, own)
 	switch {
 	case err != nil:
-		return headFault("is not signed by this server: "+err.Error(), head.Count)
+		return headFault("is not signed by this server and its OPENBOT_SECRET_KEY: "+err.Error(), head.Count)
 	case signed.Head == nil, *signed.Head != head.Claims():
 		return headFault("was changed: its signature is for another one", head.Count)
 	}

@@ -311,4 +311,3 @@ func TestEveryDeciderIsNamed(t *testing.T) {
 		}
 	}
 }
-

@@ -89,7 +89,7 @@ func TestEvidenceFromTheOutside(t *testing.T) {
 				t.Errorf("openbot %v: %s", args, out)
 			}
 		}
-		for i := 0; i < len(receipt); i += len(receipt)/9 + 1 { // every byte is tried where it costs less
+		for i := 0; i < len(receipt); i += len(receipt)/3 + 1 { // every byte is tried where it costs less
 			changed := receipt[:i] + string("AB"[bool2int(receipt[i] == 'A')]) + receipt[i+1:]
 			if out, ok := openbot(t, b, data, changed, "verify", "-", "--keys", keys); ok || strings.Contains(out, "\nvalid") {
 				t.Errorf("a receipt with byte %d changed: %s", i, out)

@@ -55,7 +55,7 @@ func (d *draft) actor(o Origin) domain.Actor {
 		return o.actor()
 	}
 	for _, row := range d.commit.Rows {
-		if r, ok := row.(*domain.Request); ok && r.Decision != nil {
+		if r, ok := row.(*domain.Request); ok && d.signed[r.ID] {
 			return r.Decision.By
 		}
 	}
@@ -84,7 +84,7 @@ func (d *draft) change(row domain.Row) (change, bool) {
 		return callChange(before, r)
 	case *domain.Request:
 		before, _ := d.before[string(r.ID)].(*domain.Request)
-		return requestChange(before, r)
+		return requestChange(before, r, d.signed[r.ID])
 	case *domain.Grant:
 		return grantChange(r)
 	case *domain.Rule:

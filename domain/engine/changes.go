@@ -31,14 +31,16 @@ type decidedData struct {
 	ReceiptSHA256      string              `json:"receiptSha256,omitempty"`
 }
 
-// requestChange gives the end of a Request, or the support of one more Bot. End states
-// are written once.
-func requestChange(before, r *domain.Request) (change, bool) {
+// requestChange gives the end of a Request, or the support of one more Bot. A decided
+// Request that is written again for another reason is no change.
+func requestChange(before, r *domain.Request, decided bool) (change, bool) {
 	data := decidedData{Revision: r.Revision, Capability: r.Capability, Member: r.Member, Bot: r.Bot, Chat: r.Chat, Turn: r.Turn, Call: r.Call}
 	if r.App != nil {
 		data.Connection, data.ConnectionRevision = r.App.Connection, r.App.Revision
 	}
 	switch d := r.Decision; {
+	case d != nil && !decided:
+		return change{}, false
 	case d != nil:
 		data.Decision, data.Scope, data.ReasonSHA256, data.RuleSHA256 = d.Decision, d.Scope, digestOf(d.Reason), digestOf(d.Rule)
 		data.ArgumentsSHA256, _ = argumentsDigest(r) // it stands in the receipt, which has been signed

@@ -13,8 +13,9 @@ type draft struct {
 	commit domain.Commit
 	chat   *domain.Chat // the Chat whose items and events are numbered now
 	trace  string
-	before map[string]domain.Row // see was
-	result any                   // what the command returns, for a kept answer
+	before map[string]domain.Row     // see was
+	signed map[domain.RequestID]bool // Requests that this decision gave a receipt: it decides them
+	result any                       // what the command returns, for a kept answer
 }
 
 func (d *draft) empty() bool {

@@ -27,6 +27,10 @@ func (e *Engine) attest(ctx context.Context, d *draft) error {
 		if r.Receipt, err = key.SignReceipt(receipt); err != nil {
 			return domain.Wrap(domain.CodeInternal, "Receipt", "The receipt of this decision could not be signed.", err)
 		}
+		if d.signed == nil {
+			d.signed = map[domain.RequestID]bool{}
+		}
+		d.signed[r.ID] = true
 	}
 	d.commit.Audit = d.audit(originFrom(ctx))
 	return nil

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -252,6 +253,9 @@ func verifyAudit(ctx context.Context, out io.Writer, e *engine.Engine, only doma
 		return err
 	}
 	if only != "" {
+		if !slices.Contains(ids, only) {
+			return fmt.Errorf("there is no organization %q: leave the flag out to see them all", only)
+		}
 		ids = []domain.OrganizationID{only}
 	}
 	if pin != nil && len(ids) > 1 {

@@ -138,6 +138,7 @@ func TestWhatWasDoneToALogIsNamed(t *testing.T) {
 		"a link's previous hash":      {func(l *log) { l.links[4].Previous = strings.Repeat("0", 64) }, "changed", 5},
 		"a link's number":             {func(l *log) { l.links[4].Number = 4 }, "changed", 5},
 		"two entries swapped":         {func(l *log) { l.entries[3].Subject, l.entries[4].Subject = "grt_50", "grt_40" }, "changed", 4},
+		"what a terminal would obey":  {func(l *log) { l.entries[4].Kind = "\x1b[2J\nvalid" }, "changed", 5},
 		"the first entry":             {func(l *log) { l.entries[0].Subject = "x" }, "changed", 1},
 		"the last entry":              {func(l *log) { l.entries[9].Subject = "x" }, "changed", 10},
 		"an entry removed":            {func(l *log) { remove(l, 4) }, "removed", 5},
@@ -169,6 +170,8 @@ func TestWhatWasDoneToALogIsNamed(t *testing.T) {
 		r := l.check(t, pin)
 		if r.Fault == nil || r.Fault.What != c.what || r.Fault.Number != c.number {
 			t.Errorf("%s: got %+v, want %s %d", name, r.Fault, c.what, c.number)
+		} else if strings.ContainsAny(r.Fault.Error(), "\x1b\n") {
+			t.Errorf("%s: the words hold what a terminal would obey: %q", name, r.Fault.Error())
 		}
 	}
 }

@@ -1,9 +1,11 @@
 package evidence
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,12 +20,12 @@ type Pin struct {
 
 // ParsePin reads a pin as NUMBER:HASH.
 func ParsePin(text string) (Pin, error) {
-	var p Pin
-	if n, err := fmt.Sscanf(strings.Replace(text, ":", " ", 1), "%d %s", &p.Number, &p.Hash); err != nil || n != 2 || p.Number < 1 || len(p.Hash) != 64 {
-		return Pin{}, fmt.Errorf("a pin is the number and the hash of an entry, as 57:9f86d0…, with all 64 digits of the hash")
+	number, hash, _ := strings.Cut(text, ":")
+	n, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || n < 1 || len(hash) != 64 {
+		return Pin{}, errors.New("a pin is the number and the hash of an entry, as 57:9f86d0…, with all 64 digits of the hash")
 	}
-	p.Hash = strings.ToLower(p.Hash)
-	return p, nil
+	return Pin{Number: n, Hash: strings.ToLower(hash)}, nil
 }
 
 // Fault is the first thing in a log that is not as it was written. Its error names
@@ -59,7 +61,19 @@ func headFault(why string, number int64) *Fault {
 }
 
 func named(e domain.AuditEntry) string {
-	return fmt.Sprintf(" (%s of %s, %s)", e.Kind, e.Subject, e.At.UTC().Format(time.RFC3339))
+	return fmt.Sprintf(" (%s of %s, %s)", plain(e.Kind), plain(e.Subject), e.At.UTC().Format(time.RFC3339))
+}
+
+// plain makes what stands in a log fit into one line of a terminal: whoever changed it
+// may have written anything.
+func plain(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
+	return text[:min(len(text), 100)]
 }
 
 // Check walks through a log and its links, both in the order of their positions, and

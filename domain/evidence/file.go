@@ -85,7 +85,7 @@ func readLine(raw []byte) (line, string, error) {
 }
 
 func (r *Report) follow(l line, hash string, pin *Pin) *Fault {
-	about := fmt.Sprintf(" (%s of %s)", l.Kind, l.Subject)
+	about := fmt.Sprintf(" (%s of %s)", plain(l.Kind), plain(l.Subject))
 	if l.Number == nil || l.Hash == nil {
 		r.Waiting++
 		return nil

@@ -130,4 +130,6 @@ func (s *server) routes() {
 	s.grantRoutes()
 	s.ruleRoutes()
 	s.usageRoutes()
+	s.evidenceRoutes()
+	s.auditRoutes()
 }

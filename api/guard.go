@@ -52,6 +52,7 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 		s.refuse(gc, s.failure(ctx, err))
 		return
 	}
+	i.identified(i.principal)
 	if err := s.count(ctx, r, i.principal); err != nil {
 		s.refuse(gc, s.failure(ctx, err))
 		return
@@ -93,7 +94,7 @@ func (s *server) guardSigned(hc huma.Context, gc *gin.Context, next func(huma.Co
 		return
 	}
 	gc.Request.Body = http.NoBody
-	i.signed, i.header, i.address = body, gc.Request.Header, gc.ClientIP()
+	i.signed, i.header = body, gc.Request.Header
 	next(huma.WithContext(hc, ctx))
 }
 

@@ -40,6 +40,7 @@ func (s *server) document() huma.Config {
 				{Name: "Bots", Description: "Agents, with their role, instructions and memory."},
 				{Name: "Connections", Description: "The ways to Apps."},
 				{Name: "Tools", Description: "Tools of the host."},
+				{Name: "Evidence", Description: "What can be shown to others later: receipts of decisions, and the audit log."},
 				{Name: "Administration", Description: "Members, tokens and settings of the organization."},
 				{Name: "Server", Description: "Who you are, and how the server is."},
 			},

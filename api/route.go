@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -24,6 +25,8 @@ type route struct {
 	signed  bool   // a signature over the body allows it, whatever form the body has
 	script  bool   // a route for scripts, with errors and limits of its own
 	errors  []int  // beside those that every operation can give
+	// media gives the forms of a success that is not one JSON value of the handler's type.
+	media map[string]*huma.MediaType
 	// optionalBody is set where a body may be left out.
 	optionalBody bool
 	// fresh gives a kept answer as things stand now; nil gives it as it was kept.
@@ -40,6 +43,9 @@ func (r *route) operation() huma.Operation {
 		DefaultStatus: r.status, Metadata: map[string]any{routeKey: r},
 		MaxBodyBytes: -1, BodyReadTimeout: -1, // the middleware has read the body within its own bounds
 		Errors: append([]int{}, r.errors...),
+	}
+	if r.media != nil {
+		op.Responses = map[string]*huma.Response{strconv.Itoa(r.status): {Content: r.media}}
 	}
 	if r.role != "" {
 		op.Security = []map[string][]string{{"token": {}}}

@@ -301,7 +301,7 @@ func TestEveryDeciderIsNamed(t *testing.T) {
 	w.say(chat, `/call openbot_spawn {"name":"H","role":"r","instructions":"i","reason":"why"}`)
 	w.run()
 	stopped := w.onlyPending()
-	_, err = w.engine.Interrupt(here, w.me, chat)
+	_, err = w.engine.Interrupt(here, w.me, chat, false)
 	w.must(err)
 	w.wantTold(string(stopped.ID), "request.cancelled by Person from 203.0.113.7")
 

@@ -14,6 +14,7 @@ type info struct {
 	route     *route
 	principal domain.Principal
 	secret    string   // of the token, to look again while a stream is open
+	formToken string   // of the forms of a session
 	key       string   // Idempotency-Key
 	body      [32]byte // fingerprint of method, path and body
 }

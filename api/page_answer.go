@@ -116,15 +116,7 @@ func (s *server) answerMany(ctx context.Context, gc *gin.Context, p domain.Princ
 	if err != nil {
 		return err
 	}
-	shell, err := s.shell(ctx, p, "requests", true)
-	if err != nil {
-		return err
-	}
-	if shell.Position, err = s.Engine.Position(ctx, p); err != nil {
-		return err
-	}
-	s.write(gc, http.StatusOK, web.Requests{List: list, Bulk: &bulk, Picked: true}.View(), shell)
-	return nil
+	return s.afterForm(ctx, gc, p, "requests", web.Requests{List: list, Bulk: &bulk, Picked: true}.View())
 }
 
 func (s *server) answerAmongMany(ctx context.Context, p domain.Principal, id domain.RequestID, answer engine.Answer) (web.BulkResult, error) {

@@ -37,6 +37,14 @@ func (s *server) pages(r *gin.Engine) error {
 	r.POST("/logout", s.form(s.logout))
 	r.GET("/live", s.live)
 	s.requestPages(r)
+	s.chatPages(r)
+	s.botPages(r)
+	s.appPages(r)
+	s.grantPages(r)
+	s.rulePages(r)
+	r.GET("/history", s.seeing("history", domain.RoleRead, s.showHistory))
+	s.settingPages(r)
+	s.tokenPages(r)
 	return nil
 }
 

@@ -83,11 +83,16 @@ func (s *sessions) open(value string, now time.Time) (string, bool) {
 // cookie makes the session cookie; an empty value takes it away.
 func (s *server) cookie(gc *gin.Context, value string) *http.Cookie {
 	c := &http.Cookie{Name: sessionCookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: gc.Request.TLS != nil || gc.Request.Header.Get("X-Forwarded-Proto") == "https", MaxAge: int(sessionTime / time.Second)}
+		Secure: secure(gc), MaxAge: int(sessionTime / time.Second)}
 	if value == "" {
 		c.MaxAge = -1
 	}
 	return c
+}
+
+// secure reports whether the browser speaks TLS, to us or to a proxy before us.
+func secure(gc *gin.Context) bool {
+	return gc.Request.TLS != nil || gc.Request.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 // fromBrowser finds who calls by the session cookie.

@@ -51,12 +51,10 @@ func Arguments(raw json.RawMessage, whole bool) []Field {
 		if f.Fold {
 			f.Head = cut(f.Text, firstPart)
 		}
-		if f.Size > budget {
-			f.Text, f.Cut = cut(f.Text, max(budget, firstPart)), true
-			budget = 0
-			continue
+		if room := max(budget, firstPart); f.Size > room {
+			f.Text, f.Cut = cut(f.Text, room), true
 		}
-		budget -= f.Size
+		budget = max(0, budget-f.Size)
 	}
 	return fields
 }

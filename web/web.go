@@ -16,7 +16,7 @@ import (
 var files embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"visible": Visible, "line": VisibleLine, "words": Words, "within": inside, "bytes": Bytes, "menu": menu, "plural": Plural,
+	"visible": Visible, "line": VisibleLine, "words": Words, "within": inside, "bytes": Bytes, "menu": menu, "plural": Plural, "span": span,
 }).ParseFS(files, "template/*.html"))
 
 // Policy is the Content-Security-Policy of a page: its own style sheet, forms and

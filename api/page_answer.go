@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -87,12 +86,12 @@ func (s *server) part(ctx context.Context, gc *gin.Context, p domain.Principal, 
 
 // answerMany answers each chosen Request by itself, and says what came of each.
 func (s *server) answerMany(ctx context.Context, gc *gin.Context, p domain.Principal) error {
-	ids := slices.Compact(gc.Request.PostForm["id"])
+	ids := gc.Request.PostForm["id"]
 	if len(ids) == 0 || len(ids) > maxBulk {
 		return invalid("id", "must stand there 1 to 50 times: select some Requests")
 	}
 	bulk := web.Bulk{Done: true}
-	for _, id := range ids {
+	for _, id := range distinct(ids) {
 		if !domain.ValidID(id, domain.PrefixRequest) {
 			return notFound("Request")
 		}

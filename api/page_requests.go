@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -154,7 +155,7 @@ func (s *server) showSelected(ctx context.Context, gc *gin.Context, p domain.Pri
 	}
 	bulk := web.Bulk{}
 	kinds := map[string]bool{}
-	for _, id := range slices.Compact(ids) {
+	for _, id := range distinct(ids) {
 		if !domain.ValidID(id, domain.PrefixRequest) {
 			return web.View{}, notFound("Request")
 		}
@@ -193,6 +194,15 @@ func (s *server) showSelected(ctx context.Context, gc *gin.Context, p domain.Pri
 		return web.View{}, err
 	}
 	return web.Requests{List: list, Bulk: &bulk, Picked: true}.View(), nil
+}
+
+// distinct gives each ID once.
+func distinct(ids []string) []string {
+	once := map[string]bool{}
+	for _, id := range ids {
+		once[id] = true
+	}
+	return slices.Sorted(maps.Keys(once))
 }
 
 // back is where a form without a script goes after an answer.

@@ -85,8 +85,18 @@ func hidden(r rune, breaks bool) bool {
 	return false
 }
 
-// Oddities says what is odd about a text that is not shown whole, in words; nil for
-// nothing.
+// plainTitle is a text for the title of a window, which knows no markup.
+func plainTitle(text string) string {
+	return strings.Map(func(r rune) rune {
+		if hidden(r, false) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// Oddities says what is odd about a text that is shown as it is, to be edited, or not whole;
+// nil for nothing.
 func Oddities(text string) []string {
 	unseen, rightToLeft := 0, false
 	for _, r := range text {

@@ -16,7 +16,7 @@ import (
 var files embed.FS
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"visible": Visible, "line": VisibleLine, "words": Words, "within": inside, "bytes": Bytes, "menu": menu, "plural": Plural, "span": span,
+	"visible": Visible, "line": VisibleLine, "words": Words, "odd": Oddities, "within": inside, "bytes": Bytes, "menu": menu, "plural": Plural, "span": span,
 }).ParseFS(files, "template/*.html"))
 
 // Policy is the Content-Security-Policy of a page: its own style sheet, forms and
@@ -70,7 +70,7 @@ func (v View) IsNone() bool { return v.name == "" }
 
 // Write writes it, in the shell of the person who looks.
 func (v View) Write(w io.Writer, shell Shell) error {
-	return pages.ExecuteTemplate(w, v.name, page{Shell: shell, Title: v.title, Style: style, Icon: icon, Scripts: scripts, Data: v.data})
+	return pages.ExecuteTemplate(w, v.name, page{Shell: shell, Title: plainTitle(v.title), Style: style, Icon: icon, Scripts: scripts, Data: v.data})
 }
 
 // Bytes gives it as it is written.

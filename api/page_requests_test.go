@@ -14,7 +14,8 @@ import (
 
 // plain is what a person reads of a page.
 func (a answer) plain() string {
-	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(a.body, "")
+	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(a.body, " ")
+	text = regexp.MustCompile(`\s+([,.])`).ReplaceAllString(text, "$1")
 	return strings.Join(strings.Fields(strings.NewReplacer("&lt;", "<", "&gt;", ">", "&#34;", `"`, "&#39;", "'", "&amp;", "&").Replace(text)), " ")
 }
 
@@ -204,7 +205,7 @@ func TestFewerQuestions(t *testing.T) {
 		h.work()
 	}
 	h.chat(`/call mail__send_email {"to":"bob@example.com","text":"Hello <b>Ann</b>"}`)
-	b.get("/").reads(t, "Compared with the call that was allowed", "to changed", "annbob@example.com")
+	b.get("/").reads(t, "Compared with the call that was allowed", "to changed", "ann bob @example.com")
 	if got := h.call("GET", "/v1/grants", "").list(t); len(got) != 0 {
 		t.Errorf("Grants were kept: %v", got)
 	}

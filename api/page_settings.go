@@ -197,6 +197,10 @@ func settingsFrom(form url.Values) (SettingsChange, error) {
 	return c, err
 }
 
+func sameWords(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
 // cutLast cuts a line at its last colon: models and patterns may hold one.
 func cutLast(line string) (before, after string, ok bool) {
 	at := strings.LastIndex(line, ":")
@@ -251,7 +255,11 @@ func (s *server) saveSettings(ctx context.Context, gc *gin.Context, p domain.Pri
 		return err
 	}
 	settings, err := s.Engine.ChangeSettings(ctx, p, func(now *domain.Settings) error {
-		change.apply(now)
+		fitting := change // a decision may be made anew
+		if sameWords(now.TaintedTags, *change.TaintedTags) {
+			fitting.TaintedTags = nil // a form knows no order
+		}
+		fitting.apply(now)
 		return nil
 	})
 	if err != nil {

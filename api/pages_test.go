@@ -111,7 +111,8 @@ func (b *browser) follow(a answer) answer {
 	if a.status != 303 {
 		b.h.t.Fatalf("got %d, not 303: %s", a.status, a.body)
 	}
-	return b.get(a.header.Get("Location"))
+	to, _, _ := strings.Cut(a.header.Get("Location"), "#")
+	return b.get(to)
 }
 
 func (a answer) shows(t *testing.T, texts ...string) {

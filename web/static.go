@@ -27,14 +27,19 @@ type Asset struct {
 // StaticPrefix is where the assets stand.
 const StaticPrefix = "/static/"
 
-func asset(file, mediaType string) Asset {
-	body, err := staticFiles.ReadFile("static/" + file)
-	if err != nil {
-		panic("a file of the pages is not embedded: " + err.Error())
+// asset makes an asset of one or more files of static, in their order.
+func asset(name, mediaType string, files ...string) Asset {
+	var body []byte
+	for _, file := range files {
+		part, err := staticFiles.ReadFile("static/" + file)
+		if err != nil {
+			panic("a file of the pages is not embedded: " + err.Error())
+		}
+		body = append(append(body, part...), '\n')
 	}
 	sum := sha256.Sum256(body)
-	extension := path.Ext(file)
-	name := strings.TrimSuffix(path.Base(file), extension) + "-" + hex.EncodeToString(sum[:8]) + extension
+	extension := path.Ext(name)
+	name = strings.TrimSuffix(name, extension) + "-" + hex.EncodeToString(sum[:8]) + extension
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the level is a known one
 	_, _ = w.Write(body)                                       // a buffer takes everything
@@ -49,15 +54,11 @@ const (
 )
 
 var (
-	style = asset("style.css", typeStyle)
-	icon  = asset("icon.svg", "image/svg+xml")
-	// scripts are loaded in this order: the extension finds htmx there.
-	scripts = []Asset{
-		asset("vendor/htmx-4.0.1.min.js", typeScript),
-		asset("vendor/hx-sse-4.0.1.min.js", typeScript),
-		asset("inbox.js", typeScript),
-	}
+	style = asset("style.css", typeStyle, "style.css")
+	icon  = asset("icon.svg", "image/svg+xml", "icon.svg")
+	// The scripts are one file, so that htmx never begins before its extension is there.
+	script = asset("inbox.js", typeScript, "vendor/htmx-4.0.1.min.js", "vendor/hx-sse-4.0.1.min.js", "inbox.js")
 )
 
 // Assets lists everything that pages load.
-func Assets() []Asset { return append([]Asset{style, icon}, scripts...) }
+func Assets() []Asset { return []Asset{style, icon, script} }

@@ -48,11 +48,11 @@ type Shell struct {
 // page is what every template gets.
 type page struct {
 	Shell
-	Title   string
-	Style   Asset
-	Icon    Asset
-	Scripts []Asset
-	Data    any
+	Title  string
+	Style  Asset
+	Icon   Asset
+	Script Asset
+	Data   any
 }
 
 // View is something that can be shown: a page, or a part of one.
@@ -70,7 +70,7 @@ func (v View) IsNone() bool { return v.name == "" }
 
 // Write writes it, in the shell of the person who looks.
 func (v View) Write(w io.Writer, shell Shell) error {
-	return pages.ExecuteTemplate(w, v.name, page{Shell: shell, Title: plainTitle(v.title), Style: style, Icon: icon, Scripts: scripts, Data: v.data})
+	return pages.ExecuteTemplate(w, v.name, page{Shell: shell, Title: plainTitle(v.title), Style: style, Icon: icon, Script: script, Data: v.data})
 }
 
 // Bytes gives it as it is written.

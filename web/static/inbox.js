@@ -84,7 +84,13 @@
     const focus = document.activeElement?.closest?.(".row")?.id;
     const typed = document.activeElement?.id === "search" ? $("#search").value : null;
     const scroll = $(".rows", at)?.scrollTop;
+    const before = $(".list-head", at);
     await htmx.ajax("GET", url.pathname + url.search, { target: "#list", swap: "innerHTML", source: at });
+    if ($(".list-head", at) === before) { // the server could not be reached
+      busy = false;
+      setTimeout(refresh, 2000);
+      return;
+    }
     for (const t of ticks()) t.checked = picked.has(t.value);
     if (typed !== null) { $("#search").value = typed; $("#search").focus(); }
     if (focus && document.getElementById(focus)) $("a", document.getElementById(focus)).focus({ preventScroll: true });
@@ -109,13 +115,40 @@
   };
 
   // ---- Events of the server.
+  let seen = "";
   const live = (name, handle) => document.addEventListener(name, (e) => {
     if (e.target.id !== "live") return;
     let data = {};
     try { data = JSON.parse(e.detail.data); } catch { return; }
+    seen = e.detail.id || seen;
     handle(data);
   });
-  const show = (id) => htmx.ajax("GET", "/requests/" + id, { target: "#detail", swap: "innerHTML", source: $("#detail") });
+  // The extension connects again by itself once it was connected; a first try that
+  // fails, or a stream that ended, is begun anew where the last event was.
+  let connecting = 0;
+  const connect = () => {
+    const old = $("#live");
+    if (!old) return;
+    const fresh = old.cloneNode();
+    fresh.removeAttribute("data-htmx-powered");
+    fresh.classList.remove("htmx-request");
+    if (seen) fresh.setAttribute("hx-sse:connect", "/live?afterSequence=" + seen);
+    old.replaceWith(fresh);
+    htmx.process(fresh);
+  };
+  const later = (e) => {
+    if (e.target.id !== "live" || !e.target.isConnected) return;
+    clearTimeout(connecting);
+    connecting = setTimeout(connect, 2000);
+  };
+  document.addEventListener("htmx:error", later);
+  document.addEventListener("htmx:sse:close", later);
+  document.addEventListener("htmx:sse:error", (e) => { if (e.detail?.status === 401) location.reload(); });
+  const show = async (id) => {
+    const before = $("#detail").firstElementChild;
+    await htmx.ajax("GET", "/requests/" + id, { target: "#detail", swap: "innerHTML", source: $("#detail") });
+    if ($("#detail").firstElementChild === before) setTimeout(() => { if ($("#detail").firstElementChild === before) show(id); }, 2000);
+  };
   const typing = () => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName) && document.activeElement.type !== "checkbox";
   live("request.pending", (ev) => {
     arrived();
@@ -149,7 +182,7 @@
   document.addEventListener("htmx:after:swap", () => { mark(); count(); tick(); });
   document.addEventListener("htmx:after:request", (e) => { if (e.detail?.ctx?.response?.status < 400) $("#toast")?.replaceChildren(); });
   document.addEventListener("htmx:error", (e) => {
-    if (e.target.id === "live") return;
+    if (/^(live|list|detail|chat)$/.test(e.target.id)) return; // tried again by itself
     const p = document.createElement("p");
     p.className = "notice bad";
     p.textContent = "The server could not be reached. Try again.";

@@ -71,7 +71,7 @@ export const open = async (options = {}) => {
     await page.goto(base + "/");
     return page;
   }
-  await page.goto(base + "/");
+  await page.goto(base + "/login");
   await page.fill("#token", token);
   await page.click("button.primary");
   await page.locator("#list").waitFor();

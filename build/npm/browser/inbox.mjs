@@ -6,7 +6,7 @@ const decided = (id) => until("the Request is decided", async () => { const r = 
 const detail = (page) => page.locator("#detail");
 
 await scenario("a person signs in", async () => {
-  const page = await open({ expected: [401] });
+  const page = await open();
   equal("the address", page.url(), base + "/");
   await page.goto(base + "/tokens");
   await page.click("text=Make a link");

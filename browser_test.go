@@ -24,6 +24,10 @@ func inBrowser(t *testing.T, script string) {
 		t.Skip("OPENBOT_TEST_CHROMIUM is not set: the inbox is NOT tested in a browser (make test sets it)")
 	}
 	npmProgram(t, "playwright-core/index.mjs")
+	for _, name := range []string{script, "browser.mjs"} { // so that a changed script is not taken for one that passed
+		_, err := os.ReadFile(filepath.Join("build", "npm", "browser", name))
+		must(t, err)
+	}
 	app := appstest.New(t)
 	c, _, _ := startServe(t, backend{}.settings(t.TempDir()))
 	c.connect("desk", app.URL)

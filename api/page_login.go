@@ -67,10 +67,10 @@ const linkFault = "This link is used up or too old. Sign in with a token, or mak
 
 func (s *server) login(ctx context.Context, gc *gin.Context) error {
 	secret, link := gc.Request.PostForm.Get("token"), gc.Request.PostForm.Get("link")
-	mark, ok := "", true
+	mark := ""
 	if link != "" {
-		secret, mark, ok = s.session.openLink(link, time.Now())
-		if !ok {
+		var ok bool
+		if secret, mark, ok = s.session.openLink(link, time.Now()); !ok {
 			s.write(gc, http.StatusUnauthorized, web.Login{Fault: linkFault}.View(), web.Shell{})
 			return nil
 		}

@@ -164,13 +164,7 @@ func (w *fieldWalk) deep(path string, raw json.RawMessage) bool {
 // join adds a key to a path. A key that is no plain word is quoted, so that it cannot
 // pass for two.
 func join(path, key string) string {
-	plain := key != ""
-	for i, r := range key {
-		if !(r == '_' || r == '-' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || i > 0 && r >= '0' && r <= '9') {
-			plain = false
-			break
-		}
-	}
+	plain := key != "" && !strings.ContainsFunc(key, notPlain) && (key[0] < '0' || key[0] > '9')
 	switch {
 	case !plain:
 		return path + "[" + strconv.Quote(key) + "]"
@@ -178,4 +172,8 @@ func join(path, key string) string {
 		return key
 	}
 	return path + "." + key
+}
+
+func notPlain(r rune) bool {
+	return r != '_' && r != '-' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
 }

@@ -350,7 +350,7 @@ func TestHostileTexts(t *testing.T) {
 		}
 		id := text(list[0]["id"])
 		h.tool = func(domain.Call) (string, bool) { return odd + " ", false }
-		for _, path := range []string{"/", "/requests/" + id, "/requests/" + id + "?whole=1", "/requests/selected?id=" + id, "/chats", "/chats/" + chat, "/bots", "/bots/" + bot, "/grants", "/rules"} {
+		for _, path := range []string{"/", "/requests/" + id, "/requests/selected?id=" + id, "/chats", "/chats/" + chat, "/bots", "/bots/" + bot} {
 			page := b.get(path) // looks for markup that is not ours
 			if page.status != 200 {
 				t.Errorf("%s gives %d for %q", path, page.status, odd)

@@ -43,7 +43,7 @@ test: $(TESTENV) npm $(OUTSIDE)/mailpit $(OUTSIDE)/everything ## run all tests b
 	@# Tests against programs of others are run when the folder that holds them is named.
 	@if [[ -f $(NPM_DONE) ]]; then export OPENBOT_NPM_DIR="$(CURDIR)/build/npm"; fi; \
 	echo "go test -race $(PACKAGES)"; \
-	$(TESTENV) -- go test -race -timeout $(TIMEOUT) $(PACKAGES)
+	$(TESTENV) --chromium -- go test -race -timeout $(TIMEOUT) $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),@$(MAKE) --no-print-directory properties)
 
 # Only packages with property tests know the flag of their number.

@@ -56,6 +56,7 @@ type App struct {
 	listener  net.Listener
 	server    *http.Server
 	example   bool
+	session   []byte             // seals cookies and login links
 	stop      context.CancelFunc // ends what lives as long as the program
 	life      context.Context
 }
@@ -175,8 +176,9 @@ func (a *App) openWorker(sealer *apps.Sealer) error {
 }
 
 func (a *App) openServer(secret config.Secret) error {
+	a.session = []byte(secret.Reveal())
 	options := api.Options{Engine: a.engine, Logger: a.log, Registry: a.registry, Version: version, QueueReady: a.queue.Ping,
-		SessionKey: []byte(secret.Reveal()), Stopping: a.life,
+		SessionKey: a.session, Stopping: a.life,
 		Monitoring: func(readOnly bool) http.Handler { return a.queue.Monitor("/monitoring", readOnly) }}
 	handler, err := api.New(options)
 	if err != nil {

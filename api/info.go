@@ -17,6 +17,7 @@ type info struct {
 	principal domain.Principal
 	origin    *engine.Origin // who calls from where, for the audit log
 	secret    string         // of the token, to look again while a stream is open
+	formToken string         // of the forms of a session
 	key       string         // Idempotency-Key
 	body      [32]byte       // fingerprint of method, path and body
 	signed    []byte         // the body of an operation that a signature allows

@@ -57,7 +57,7 @@ func (s *server) usageRoutes() {
 		about: usageAbout, role: domain.RoleRead, status: 200},
 		func(ctx context.Context, p domain.Principal, in *usageQuery) (*struct{ Body []UsageSum }, error) {
 			group := domain.UsageGroup(in.Group)
-			sums, err := s.Engine.Usage(ctx, p, engine.UsageQuery{Group: group, From: given(ctx, "from", in.From), To: given(ctx, "to", in.To)})
+			sums, err := s.Engine.Usage(ctx, p, engine.UsageQuery{Group: group, From: momentGiven(ctx, "from", in.From), To: momentGiven(ctx, "to", in.To)})
 			if err != nil {
 				return nil, err
 			}
@@ -69,8 +69,8 @@ func (s *server) usageRoutes() {
 		})
 }
 
-// given is the time of a query value; nil where it is left out.
-func given(ctx context.Context, name string, ms int64) *time.Time {
+// momentGiven is the time of a query value; nil where it is left out.
+func momentGiven(ctx context.Context, name string, ms int64) *time.Time {
 	if infoFrom(ctx).url.Query().Get(name) == "" {
 		return nil
 	}

@@ -186,6 +186,14 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.RulesFor(ctx, "org_1", "bot_1", "mem_1"))
 	use(s.Requests(ctx, "org_1", domain.RequestFilter{Member: "mem_1", Decided: true}, page))
 	use(s.Requests(ctx, "org_1", domain.RequestFilter{Member: "mem_1", Bot: "bot_1", Decided: true}, page))
+	waiting := domain.RequestFilter{Approver: "mem_1", Status: domain.RequestPending}
+	use(s.RequestHeads(ctx, "org_1", waiting, page))
+	use(s.CountRequests(ctx, "org_1", waiting, 20))
+	waiting.Search, waiting.Bots = "mail", []domain.BotID{"bot_1"}
+	use(s.RequestHeads(ctx, "org_1", waiting, page))
+	use(s.RequestHeads(ctx, "org_1", domain.RequestFilter{Approver: "mem_1", Decided: true}, page))
+	use(s.AllowedLike(ctx, domain.Request{ID: "req_9", Bot: "bot_1", Member: "mem_1", Capability: domain.Capability{Action: "apps.call", Target: "con_1/send"}}, 5))
+	use(s.Names(ctx, "org_1", []domain.BotID{"bot_1", "bot_2"}, []domain.ConnectionID{"con_1"}))
 	use(s.Preview(ctx, "prv_1"))
 	use(s.ForgetPreviews(ctx, now, 20))
 	use(s.OpenTurns(ctx, "bot_1", 20))

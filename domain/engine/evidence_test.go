@@ -48,7 +48,7 @@ func TestAReceiptIsThatOfTheDecision(t *testing.T) {
 	w.say(chat, `/call mail__send {"to":"b"}`)
 	w.run()
 	cancelled := w.onlyPending()
-	_, err = w.engine.Interrupt(t.Context(), w.me, chat)
+	_, err = w.engine.Interrupt(t.Context(), w.me, chat, false)
 	w.must(err)
 	_, err = w.engine.Receipt(t.Context(), w.me, cancelled.ID)
 	w.wantCode(err, domain.CodeNotFound)

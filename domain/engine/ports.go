@@ -121,6 +121,17 @@ type Store interface {
 
 	Request(ctx context.Context, id domain.RequestID) (domain.Request, error)
 	Requests(ctx context.Context, org domain.OrganizationID, filter domain.RequestFilter, page domain.Page) ([]domain.Request, error)
+	// RequestHeads lists as Requests does, without what only one Request is shown with:
+	// programs and plans are left out, and arguments and reasons are cut.
+	RequestHeads(ctx context.Context, org domain.OrganizationID, filter domain.RequestFilter, page domain.Page) ([]domain.Request, error)
+	// CountRequests counts them, up to atMost.
+	CountRequests(ctx context.Context, org domain.OrganizationID, filter domain.RequestFilter, atMost int) (int, error)
+	// AllowedLike gives allowed Requests of the same Bot, Member and capability among the
+	// last ones of that Bot before this one, newest first.
+	AllowedLike(ctx context.Context, r domain.Request, limit int) ([]domain.Request, error)
+	// Names gives the names of these Bots and Connections of an organization, deleted
+	// ones included.
+	Names(ctx context.Context, org domain.OrganizationID, bots []domain.BotID, connections []domain.ConnectionID) (domain.Names, error)
 	// PendingLike gives pending Requests that a Grant may settle: of its Bot, Member and
 	// capability, and of its Chat when it has one; by ID after a given one.
 	PendingLike(ctx context.Context, grant domain.Grant, after domain.RequestID, limit int) ([]domain.RequestID, error)

@@ -130,9 +130,14 @@ func (e *Engine) Request(ctx context.Context, p domain.Principal, id domain.Requ
 // Requests lists those that wait for the caller, or that it answered, newest
 // first.
 func (e *Engine) Requests(ctx context.Context, p domain.Principal, filter domain.RequestFilter, page domain.Page) ([]domain.Request, error) {
+	return e.Store.Requests(ctx, p.Organization, answeredBy(p, filter), page)
+}
+
+// answeredBy narrows a filter to what waits for the caller, or what it answered.
+func answeredBy(p domain.Principal, filter domain.RequestFilter) domain.RequestFilter {
 	filter.Approver = p.Member.ID
 	filter.Action = domain.CanonicalAction(filter.Action)
-	return e.Store.Requests(ctx, p.Organization, filter, page)
+	return filter
 }
 
 // moveRequest decides an event of a Request that no person sent, and lets its

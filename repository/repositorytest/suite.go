@@ -35,6 +35,7 @@ func Run(t *testing.T, open Open) {
 		{"work", works},
 		{"parked", parking},
 		{"audit", audits},
+		{"pages", pages},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

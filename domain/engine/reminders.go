@@ -46,13 +46,16 @@ func remind(ctx context.Context, e *Engine, w *stepWork, arguments json.RawMessa
 	if err != nil {
 		return "", err
 	}
-	// A reminder that comes or goes meanwhile moves the version of the Chat, so that the
-	// number is right whenever the commit goes through.
-	open, err := e.Store.OpenReminders(ctx, w.chat.ID)
-	if err != nil {
-		return "", err
+	if w.open == nil {
+		// A reminder that comes or goes meanwhile moves the version of the Chat, so that
+		// the number is right whenever the commit goes through.
+		open, err := e.Store.OpenReminders(ctx, w.chat.ID)
+		if err != nil {
+			return "", err
+		}
+		w.open = &open
 	}
-	if open+len(w.reminders)-len(w.reminded) >= domain.MaxReminders {
+	if *w.open+len(w.reminders)-len(w.reminded) >= domain.MaxReminders {
 		return "", fmt.Errorf("%d reminders of this Chat are open already, and more are not taken; cancel one first", domain.MaxReminders)
 	}
 	r := &domain.Reminder{ID: newID[domain.ReminderID](domain.PrefixReminder), Organization: w.chat.Organization, Member: w.turn.Member,

@@ -102,6 +102,7 @@ type stepWork struct {
 	at         time.Time
 	reminders  []*domain.Reminder  // that this step sets
 	reminded   []domain.ReminderID // that this step cancels
+	open       *int                // reminders of the Chat before this step; nil until they are counted
 }
 
 func (s *Step) work() *stepWork {

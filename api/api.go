@@ -116,6 +116,7 @@ func (s *server) routes() {
 	s.meRoutes()
 	s.requestRoutes()
 	s.chatRoutes()
+	s.delegationRoutes()
 	s.turnRoutes()
 	s.observeRoutes()
 	s.botRoutes()

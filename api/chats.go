@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/hex"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -139,7 +138,11 @@ func (s *server) chatRoutes() {
 				return nil, err
 			}
 			c, err := s.Engine.Chat(ctx, p, id)
-			return &struct{ Body Chat }{wireChat(c)}, err
+			if err != nil {
+				return nil, err
+			}
+			shown, err := s.Engine.ShownChats(ctx, c)
+			return &struct{ Body Chat }{wireChat(shown[0])}, err
 		})
 	register(s, route{id: "changeChat", method: http.MethodPatch, path: "/v1/chats/{chat}", tag: "Chats", summary: "Change a Chat",
 		about: "A new plan time and end count for plans that are handed in from now on.",
@@ -168,7 +171,7 @@ func (s *server) chatRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			c, err := s.Engine.Interrupt(keep(ctx, wireChat), p, id)
+			c, err := s.Engine.Interrupt(keep(ctx, wireChat), p, id, in.Body != nil && in.Body.Delegations)
 			return &struct{ Body Chat }{wireChat(c)}, err
 		})
 	register(s, route{id: "listItems", method: http.MethodGet, path: "/v1/chats/{chat}/items", tag: "Chats", summary: "The history of a Chat, in order",
@@ -239,26 +242,13 @@ func (s *server) postMessage(ctx context.Context, p domain.Principal, in *struct
 	if len(in.Body.Text) > domain.MaxMessage {
 		return nil, invalid("text", "must have at most "+strconv.Itoa(domain.MaxMessage)+" bytes")
 	}
-	ctx = keep(ctx, wirePosted)
-	if key := in.Body.CommandKey; key != "" {
-		i := infoFrom(ctx)
-		if !visible(key) {
-			return nil, invalid("commandKey", "must be 1 to 200 visible ASCII characters")
+	if in.Body.CommandKey != "" {
+		if _, err := s.Engine.Chat(ctx, p, id); err != nil {
+			return nil, err // a key is forgotten with its Chat
 		}
-		if i.key != "" && i.key != key {
-			return nil, invalid("commandKey", "is the same thing as the Idempotency-Key and must say the same")
-		}
-		k := keeping(i, key, wirePosted)
-		k.Chat = id
-		if i.key == "" {
-			if _, err := s.Engine.Chat(ctx, p, id); err != nil {
-				return nil, err // a key is forgotten with its Chat
-			}
-			if err := s.Engine.Kept(ctx, &engine.Keeping{Member: p.Member.ID, Key: key, Fingerprint: hex.EncodeToString(i.body[:])}); err != nil {
-				return nil, err
-			}
-		}
-		ctx = engine.WithKeeping(ctx, k)
+	}
+	if ctx, err = keepCommand(ctx, s, p, in.Body.CommandKey, id, wirePosted); err != nil {
+		return nil, err
 	}
 	posted, err := s.Engine.PostMessage(ctx, p, id, in.Body.Text)
 	return &struct{ Body Posted }{wirePosted(posted)}, err

@@ -13,6 +13,7 @@ type Grant struct {
 	ID         domain.GrantID `json:"id" example:"grt_018f6b1c2d3e7a4b8c9d0e1f2a3b4c5d"`
 	Bot        domain.BotID   `json:"bot"`
 	Capability Capability     `json:"capability"`
+	Limit      string         `json:"limit,omitempty" enum:"time,steps,budget" doc:"Of delegations.continue: the kind of limit that it speaks of; left out: each."`
 	Decision   string         `json:"decision" enum:"allow,deny"`
 	Scope      string         `json:"scope" enum:"chat,lifetime"`
 	Chat       *string        `json:"chat" doc:"Of scope chat."`
@@ -33,6 +34,7 @@ func wireGrant(g domain.Grant) Grant {
 	out := Grant{ID: g.ID, Bot: g.Bot, Capability: Capability(g.Capability), Decision: g.Decision, Scope: g.Scope, Chat: orNull(g.Chat),
 		Source:    GrantSource{Kind: g.Source, Request: orNull(g.Request), Grant: orNull(g.Parent)},
 		CreatedAt: ms(g.CreatedAt), RevokedAt: msOrNull(g.RevokedAt)}
+	out.Limit = g.Limit
 	if g.Capability.Action == domain.ActionAppsCall {
 		out.Revision = &g.Revision
 	}

@@ -66,3 +66,27 @@ func (s *server) replayed(ctx context.Context, kept domain.KeptAnswer) error {
 	}
 	return &replay{kept: kept}
 }
+
+// keepCommand keeps the answer of a command under a commandKey of its body, which is the
+// same thing as an Idempotency-Key but lives as long as a Chat. Without one it is keep.
+func keepCommand[R, W any](ctx context.Context, s *server, p domain.Principal, key string, chat domain.ChatID, wire func(R) W) (context.Context, error) {
+	ctx = keep(ctx, wire)
+	if key == "" {
+		return ctx, nil
+	}
+	i := infoFrom(ctx)
+	if !visible(key) {
+		return ctx, invalid("commandKey", "must be 1 to 200 visible ASCII characters")
+	}
+	if i.key != "" && i.key != key {
+		return ctx, invalid("commandKey", "is the same thing as the Idempotency-Key and must say the same")
+	}
+	if i.key == "" {
+		if err := s.Engine.Kept(ctx, &engine.Keeping{Member: p.Member.ID, Key: key, Fingerprint: hex.EncodeToString(i.body[:])}); err != nil {
+			return ctx, err
+		}
+	}
+	k := keeping(i, key, wire)
+	k.Chat = chat
+	return engine.WithKeeping(ctx, k), nil
+}

@@ -39,7 +39,8 @@ type Request struct {
 	Session       domain.ChatID           `json:"session" doc:"The same as chat."`
 	Turn          domain.TurnID           `json:"turn"`
 	ToolCallID    domain.CallID           `json:"toolCallId"`
-	Delegation    domain.DelegationID     `json:"delegation,omitempty"`
+	Delegation    domain.DelegationID     `json:"delegation,omitempty" doc:"Of bots.delegate and delegations.continue: the work."`
+	Limit         string                  `json:"limit,omitempty" enum:"time,steps,budget" doc:"Of delegations.continue: the limit that was reached."`
 	Arguments     json.RawMessage         `json:"arguments" doc:"The exact arguments of what is asked for."`
 	App           *SavedCall              `json:"app,omitempty" doc:"The saved call of an App tool."`
 	Code          *Code                   `json:"code,omitempty" doc:"Of a call from a program: the whole program, and where the call stands in it."`
@@ -107,6 +108,10 @@ func wireRequest(r domain.Request) Request {
 		Chain: nonNil(r.Chain), Chat: r.Chat, Session: r.Chat, Turn: r.Turn, ToolCallID: r.Call, Delegation: r.Delegation,
 		Arguments: rawJSON(r.Arguments), Endorsements: []Endorsement{}, Tags: nonNil(r.Tags), Status: string(r.Status),
 		Revision: r.Revision, CreatedAt: ms(r.CreatedAt), ExpiresAt: ms(r.ExpiresAt)}
+	out.Limit = r.Limit
+	if r.Asked != "" {
+		out.ToolCallID = r.Asked
+	}
 	if a := r.App; a != nil {
 		out.App = &SavedCall{Connection: a.Connection, Revision: a.Revision, Tool: a.Tool, Arguments: out.Arguments, SHA256: a.SHA256}
 	}

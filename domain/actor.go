@@ -29,8 +29,8 @@ func ByGrant(id GrantID) Actor { return Actor{Tag: TagGrant, Grant: id} }
 // ByBot is the actor of a Bot that decides.
 func ByBot(id BotID) Actor { return Actor{Tag: TagBot, Bot: id} }
 
-// name is the ID that the actor's tag names, or the tag.
-func (a Actor) name() string {
+// ID is the ID that the actor's tag names, or the tag.
+func (a Actor) ID() string {
 	switch a.Tag {
 	case TagPerson:
 		return string(a.User)
@@ -72,6 +72,7 @@ type DecidedBy struct {
 	// RuleVersion is the state of the Rule that was quoted.
 	RuleVersion int64  `json:"ruleVersion,omitempty"`
 	Pattern     string `json:"pattern,omitempty"` // of policy or of the setting that exempts
+	Scope       string `json:"scope,omitempty"`   // of the Grant
 	AtMs        int64  `json:"at"`                // milliseconds since the epoch
 }
 

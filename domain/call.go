@@ -67,6 +67,12 @@ const (
 	CallOwn CallKind = "own"
 	// CallDecide is a Bot's decision in its review Chat.
 	CallDecide CallKind = "decide"
+	// CallContinue asks whether work at a limit goes on. The server makes it; no model
+	// asked for it and no Turn waits for it.
+	CallContinue CallKind = "continue"
+	// CallGive asks whether work may be given to a Bot. The tool call that wanted it has
+	// returned; the work waits for this one.
+	CallGive CallKind = "give"
 	// CallProgram is a program of the Bot. It is run by a worker, makes calls of its own,
 	// and waits for them.
 	CallProgram CallKind = "program"
@@ -98,7 +104,7 @@ type Call struct {
 	Turn         TurnID
 	Step         int              // the model step that asked for it, from 1
 	Position     int              // its place in that step, from 0; see ProgramPlace
-	Parent       CallID           // the program that made it, or ""
+	Parent       CallID           // the program that made it, or of a CallGive the tool call that wanted it, or ""
 	Code         *ProgramPosition // where the program made it
 	ModelID      string
 	Name         string // the tool's name as the model was shown it
@@ -117,6 +123,8 @@ type Call struct {
 	Evidence     []Finding     // what each step of its check found, in order
 	Judgings     int           // how often the judge was asked about it
 	Program      *ProgramState // of a program alone
+	Delegation   DelegationID  // of a work call: the work that it decides about
+	ParkedBy     DelegationID  // the paused work that holds the call, or ""
 	Request      RequestID     // the Request that it waits for, or waited for last
 	Result       string        // what the model reads
 	Sends        int           // how often it went out
@@ -193,6 +201,11 @@ func DecideCall(c Call, ev CallEvent) (Call, error) {
 			return c, Errorf(CodePrecondition, "CallConflict", "The program was run often enough.")
 		}
 		next.runProgram(ev)
+	case CallParked:
+		if ev.By == "" {
+			return c, Errorf(CodeInternal, "CallConflict", "A call cannot be parked by nothing.")
+		}
+		next.DueAt, next.ParkedBy, next.UpdatedAt = nil, ev.By, ev.At
 	case Carried:
 		if !c.OwnWork() {
 			return c, Errorf(CodeInternal, "CallConflict", "A call of kind %s goes out; it is not carried out here.", c.Kind)
@@ -236,7 +249,7 @@ func (c *Call) answer(ev CallAnswered) {
 	if ev.Allow {
 		found = "allowed by "
 	}
-	c.Evidence = append(slices.Clone(c.Evidence), Finding{Step: ev.Decided.Step, Found: found + ev.Decided.By.name(), AtMs: ev.At.UnixMilli()})
+	c.Evidence = append(slices.Clone(c.Evidence), Finding{Step: ev.Decided.Step, Found: found + ev.Decided.By.ID(), AtMs: ev.At.UnixMilli()})
 	if !wasUnknown || ev.Allow {
 		c.Decided = ptr(ev.Decided)
 	}
@@ -268,7 +281,7 @@ func (c *Call) lose(ev Lost) {
 
 func (c *Call) close(status CallStatus, result string, now time.Time) {
 	c.Status, c.Result, c.DueAt = status, result, nil
-	c.Lease, c.LeaseUntil = "", nil
+	c.Lease, c.LeaseUntil, c.ParkedBy = "", nil, ""
 	c.EndedAt, c.UpdatedAt = ptr(now), now
 	if c.Program != nil {
 		state := *c.Program
@@ -303,8 +316,15 @@ func (c Call) waitsForPerson() bool {
 
 // OwnWork reports whether the call is carried out here and never goes out.
 func (c Call) OwnWork() bool {
-	return c.Kind == CallOwn || c.Kind == CallDecide || c.Kind == CallProgram
+	return c.Kind == CallOwn || c.Kind == CallDecide || c.Kind == CallProgram || c.ForWork()
 }
+
+// ForWork reports whether the call belongs to a piece of work rather than to a Turn: it
+// survives an interrupt, and no model reads what it gives.
+func (c Call) ForWork() bool { return c.Kind == CallContinue || c.Kind == CallGive }
+
+// WorkStep is the step of calls that belong to a piece of work. No Turn has it.
+const WorkStep = -1
 
 // Urgency is that of sending the call once it is allowed. What lets a Bot decide may
 // have to be read by the judge: a slow judge must hold up nothing else.

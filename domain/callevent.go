@@ -17,6 +17,7 @@ const (
 	CallEventStarted  = "Started"
 	CallEventPaused   = "Paused"
 	CallEventWoken    = "Woken"
+	CallEventParked   = "Parked"
 )
 
 // CallTransitions is the law of a tool call.
@@ -34,6 +35,8 @@ var CallTransitions = []Transition{
 	{string(CallAllowed), CallEventCarried, []string{string(CallSucceeded), string(CallFailed)}},
 	{string(CallAllowed), CallEventStarted, []string{string(CallAllowed)}},
 	{string(CallAllowed), CallEventPaused, []string{string(CallAllowed), string(CallWaiting)}},
+	{string(CallAllowed), CallEventParked, []string{string(CallAllowed)}},
+	{string(CallChecking), CallEventParked, []string{string(CallChecking)}},
 	{string(CallAllowed), CallEventStopped, []string{string(CallCancelled)}},
 	{string(CallSending), CallEventReturned, []string{string(CallSucceeded), string(CallFailed)}},
 	{string(CallSending), CallEventLost, []string{string(CallAllowed), string(CallUnknown), string(CallFailed)}},
@@ -134,6 +137,13 @@ type ProgramPaused struct {
 // ProgramWoken is the end of a call that a waiting program made.
 type ProgramWoken struct{ At time.Time }
 
+// CallParked is a call that may not go out, because its work is paused.
+type CallParked struct {
+	At time.Time
+	By DelegationID
+}
+
+func (CallParked) callEvent() string     { return CallEventParked }
 func (ProgramStarted) callEvent() string { return CallEventStarted }
 func (ProgramPaused) callEvent() string  { return CallEventPaused }
 func (ProgramWoken) callEvent() string   { return CallEventWoken }

@@ -41,8 +41,8 @@ type Chat struct {
 	Plan         PlanTerms
 	Title        string
 	Status       ChatStatus
-	Parent       *ChatParent
-	Request      RequestID // of a review Chat: what is decided in it
+	Parent       *ChatParent // of a task Chat; its Delegation is the newest round
+	Request      RequestID   // of a review Chat: what is decided in it
 	Tainted      bool
 	Turn         TurnID     // the Turn under way, or ""
 	LastTurn     TurnID     // the newest Turn, or ""
@@ -108,6 +108,16 @@ const (
 	ItemReminder ItemKind = "reminder"
 )
 
+// Topic says what a text of the inbox or history is about, where that matters.
+type Topic string
+
+const (
+	// TopicTask is a notice with a task, which stands after its first line.
+	TopicTask Topic = "task"
+	// TopicDecision is the reason of a decision, given to the Bot as a message.
+	TopicDecision Topic = "decision"
+)
+
 // Item is one entry of a Chat's history.
 type Item struct {
 	Chat      ChatID
@@ -117,6 +127,7 @@ type Item struct {
 	Kind      ItemKind
 	From      string // the ID of the Member or Bot, or "openbot"
 	Text      string
+	Topic     Topic
 	Call      CallID // of tool_call and tool_result
 	CreatedAt time.Time
 }
@@ -129,9 +140,18 @@ type Input struct {
 	Kind      ItemKind
 	From      string
 	Text      string
+	Topic     Topic
 	Authority []Authority
 	CreatedAt time.Time
 }
 
 // FromServer is the author of what the server writes into a Chat.
 const FromServer = "openbot"
+
+// Delegation is the newest round of work of a task Chat, or "".
+func (c Chat) Delegation() DelegationID {
+	if c.Parent == nil {
+		return ""
+	}
+	return c.Parent.Delegation
+}

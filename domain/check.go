@@ -49,6 +49,7 @@ type Attempt struct {
 	Planning   bool   // the Chat is in plan mode: nothing runs but reads and the plan
 	Exempt     string // why no decision is needed, e.g. the pattern of appReadRules; "" if one is
 	Revision   int64  // of the Connection, for apps.call
+	Limit      string // the kind of limit, for delegations.continue
 	Grants     []Grant
 	Rules      []Rule        // that may apply
 	Judged     *RulesVerdict // what the judge read in them; nil before it was asked
@@ -71,7 +72,7 @@ func Check(a Attempt) Verdict {
 	for _, g := range a.Grants {
 		if g.Decision == DecisionAllow && g.Covers(a) {
 			c.find(StepGrant, fmt.Sprintf("%s allows it", g.ID))
-			return c.decide(OutcomeAllow, DecidedBy{Step: StepGrant, By: ByGrant(g.ID), Grant: g.ID}, "")
+			return c.decide(OutcomeAllow, DecidedBy{Step: StepGrant, By: ByGrant(g.ID), Grant: g.ID, Scope: g.Scope}, "")
 		}
 	}
 	c.find(StepGrant, "no Grant speaks of it")
@@ -85,7 +86,7 @@ func Check(a Attempt) Verdict {
 			break
 		}
 	}
-	c.find(StepDecider, "asked "+approver.name())
+	c.find(StepDecider, "asked "+approver.ID())
 	return Verdict{Outcome: OutcomeAsk, Approver: approver, Evidence: c.found}
 }
 
@@ -168,7 +169,7 @@ func (c *checking) policy() (Verdict, bool) {
 	if ok && !c.Visible {
 		why, ok = "the member cannot see the target", false
 	}
-	if ok && c.Planning && c.Exempt == "" && c.Capability.Action != ActionPlansRun {
+	if ok && c.Planning && c.Exempt == "" && c.Capability.Action != ActionPlansRun && c.Capability.Action != ActionDelegationsContinue {
 		why, ok = PlanModeOnly, false
 	}
 	if !ok {

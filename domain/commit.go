@@ -3,8 +3,8 @@ package domain
 import "time"
 
 // Row is an aggregate that a commit writes: *Organization, *Member, *Token, *Bot,
-// *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool, *Preview or
-// *Reminder.
+// *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool, *Preview,
+// *Delegation or *Reminder.
 //
 // A row with Version 0 is inserted with version 1. Any other is updated where its
 // id and version still stand, and its version goes up by one; when that touches no
@@ -24,6 +24,7 @@ func (r *Rule) rowID() string         { return string(r.ID) }
 func (r *Connection) rowID() string   { return string(r.ID) }
 func (r *Preview) rowID() string      { return string(r.ID) }
 func (r *HostTool) rowID() string     { return string(r.ID) }
+func (r *Delegation) rowID() string   { return string(r.ID) }
 func (r *Reminder) rowID() string     { return string(r.ID) }
 
 // RowID gives the ID of a row, by which rows of one commit are ordered.
@@ -42,6 +43,31 @@ type Commit struct {
 	Events     []Event
 	Kept       *KeptAnswer // the answer kept under an Idempotency-Key or commandKey
 	CloseChats []ChatID    // deleted Chats: their inbox, their reminders and their command keys go
+	Gates      []WorkGate  // work above; each must still be as it was seen
+	Cost       *WorkCost   // added to work and to all work above it
+	StopWork   *StopWork   // stops all work that a Chat gave away
+}
+
+// WorkGate is a piece of work as a commit below it saw it: the commit fails with
+// conflict when the work was paused, let go on, stopped or ended meanwhile, and none of
+// that can happen beside it.
+type WorkGate struct {
+	ID   DelegationID
+	Gate int64
+}
+
+// WorkCost is what a model step cost, for the work that it belongs to and all above.
+type WorkCost struct {
+	Path  []DelegationID
+	Nanos int64
+}
+
+// StopWork stops every open piece of work that a Chat gave away and that is not being
+// stopped yet.
+type StopWork struct {
+	Chat   ChatID
+	Why    string
+	Notice NoticeKind
 }
 
 // KeptAnswer is the first successful answer under a key of a Member. Inserting a

@@ -12,6 +12,8 @@ const (
 	EventCallStatus     = "call.status"
 	EventRequestPending = "request.pending"
 	EventRequestDecided = "request.decided"
+	EventDelegation     = "delegation.status"
+	EventNotice         = "notice"
 	EventReminder       = "reminder"
 )
 

@@ -18,7 +18,21 @@ type StepFacts struct {
 	HostTools    []HostTool    // of the organization
 	Grants       []Grant       // of the Bot in work for the Member, not revoked
 	Rules        []Rule        // of the Bot in work for the Member and of the organization, in force
+	Work         []Delegation  // of a task Chat: its work and all work above it, nearest first
+	OpenWork     OpenWork      // of a task Chat
 }
+
+// OpenWork counts what keeps the work of a task Chat open, beside its inbox and its
+// Turn.
+type OpenWork struct {
+	Given     int64 // work that it gave away
+	Requests  int64 // that wait for a decision, and work calls that do
+	Reminders int64
+	Out       int64 // calls without a result
+}
+
+// Any reports whether there is some.
+func (o OpenWork) Any() bool { return o.Given+o.Requests+o.Reminders+o.Out > 0 }
 
 // CallFacts is everything that a move of one call needs, loaded together.
 type CallFacts struct {
@@ -41,6 +55,8 @@ type CallFacts struct {
 	Children []Call
 	// Judging is loaded for a call in checking alone.
 	Judging *JudgeFacts
+	// Work is that of the Chat: its work and all work above it, nearest first.
+	Work []Delegation
 }
 
 // JudgeFacts is what the check of a call needs beside CallFacts when it goes on after
@@ -65,6 +81,27 @@ type TurnFacts struct {
 	Turn     Turn
 	Open     []Call    // calls without a result
 	Requests []Request // pending ones of the Turn
+	// WorkCalls and WorkRequests belong to work that the Chat gives or does, and survive
+	// an interrupt.
+	WorkCalls    []Call
+	WorkRequests []Request
+}
+
+// WorkFacts is everything that a decision about the end of a task Chat's work needs.
+type WorkFacts struct {
+	Chat     Chat
+	Turn     Turn // its newest Turn, or the zero value
+	Work     []Delegation
+	OpenWork OpenWork
+	Inbox    []Input
+}
+
+// DelegationView is a piece of work as it is shown.
+type DelegationView struct {
+	Delegation Delegation
+	Above      []Delegation // all work above it, nearest first
+	Request    RequestID    // that decides about its pause or start, or ""
+	Out        bool         // some call of it is out or of unknown outcome
 }
 
 // Page is a slice of a list by key, newest first.

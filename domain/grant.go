@@ -30,6 +30,7 @@ type Grant struct {
 	Member       MemberID // it counts only in work for this Member
 	Bot          BotID
 	Capability   Capability
+	Limit        string // for delegations.continue: the kind of limit; "" is each kind
 	Decision     string
 	Scope        string // chat or lifetime
 	Chat         ChatID // for scope chat
@@ -49,6 +50,9 @@ func (g Grant) Covers(a Attempt) bool {
 		return false
 	}
 	if g.Capability.Action == ActionAppsCall && g.Revision != a.Revision {
+		return false
+	}
+	if g.Limit != "" && g.Limit != a.Limit {
 		return false
 	}
 	switch g.Scope {

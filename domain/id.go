@@ -29,6 +29,10 @@ type (
 	ConnectionID string
 	// DelegationID names a piece of work given to a Bot.
 	DelegationID string
+	// ExecutionID names the run record of a piece of work. It is a plain UUIDv7.
+	ExecutionID string
+	// TriggerID names what gives work at times or on a signal.
+	TriggerID string
 	// InputID names one row of an inbox.
 	InputID string
 	// PreviewID names one trial of a Rule.
@@ -55,6 +59,7 @@ const (
 	PrefixRule         = "rul_"
 	PrefixConnection   = "con_"
 	PrefixDelegation   = "dlg_"
+	PrefixTrigger      = "trg_"
 	PrefixInput        = "ntc_"
 	PrefixHostTool     = "hook_"
 	PrefixPreview      = "prv_"
@@ -71,6 +76,20 @@ func ValidID(id, prefix string) bool {
 	}
 	for _, c := range hex {
 		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidExecutionID reports whether id is a UUID with dashes, in lower-case hex.
+func ValidExecutionID(id string) bool {
+	if len(id) != 36 {
+		return false
+	}
+	for i, c := range []byte(id) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (c == '-') || !dash && (c < '0' || c > '9') && (c < 'a' || c > 'f') {
 			return false
 		}
 	}

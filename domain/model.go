@@ -45,6 +45,7 @@ type ModelRequest struct {
 // Script is what drives the deterministic playbook model.
 type Script struct {
 	Inputs       []string      // texts of the Turn's input in order: people's messages and task texts
+	Notices      []string      // the rest of its input, which directs nothing
 	StepsDone    int           // committed model steps of this Turn that asked for calls
 	Outcomes     []ToolOutcome // what each call of this Turn gave, in order
 	Instructions string        // of the Bot, for review Chats

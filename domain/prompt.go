@@ -42,8 +42,9 @@ func textBot(b Bot) string {
 // see.
 const maxShown = 100_000
 
-// TextReview is the notice that opens a review Chat.
-func TextReview(r Request) string {
+// TextReview is the notice that opens a review Chat. brief is the task with which the
+// deciding Bot gave the work that asks, or "".
+func TextReview(r Request, brief string) string {
 	shown := struct {
 		Request      RequestID       `json:"request"`
 		AskingBot    BotID           `json:"askingBot"`
@@ -54,7 +55,9 @@ func TextReview(r Request) string {
 		Arguments    json.RawMessage `json:"arguments"`
 		Code         *SavedCode      `json:"code,omitempty"`
 		Plan         string          `json:"plan,omitempty"`
-	}{r.ID, r.Bot, r.Capability, r.Chain, r.Endorsements, r.Reason, shortened(r.Arguments), nil, cutText(r.Plan)}
+		Limit        string          `json:"limit,omitempty"`
+		Brief        string          `json:"taskThatYouGave,omitempty"`
+	}{r.ID, r.Bot, r.Capability, r.Chain, r.Endorsements, r.Reason, shortened(r.Arguments), nil, cutText(r.Plan), r.Limit, cutText(brief)}
 	if r.Code != nil {
 		shown.Code = &SavedCode{Program: cutText(r.Code.Program), ProgramPosition: r.Code.ProgramPosition}
 	}

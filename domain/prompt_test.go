@@ -31,9 +31,9 @@ func TestPromptsAreGolden(t *testing.T) {
 		{"a Bot", domain.TextSystem(bot)},
 		{"a Bot with a name alone", domain.TextSystem(domain.Bot{Name: "Ann"})},
 		{"a Bot in a review", domain.TextReviewSystem(bot)},
-		{"the notice of a review", domain.TextReview(r)},
-		{"the notice of a review of a plan", domain.TextReview(plan)},
-		{"the notice of a review of a program's call", domain.TextReview(called)},
+		{"the notice of a review", domain.TextReview(r, "the brief")},
+		{"the notice of a review of a plan", domain.TextReview(plan, "")},
+		{"the notice of a review of a program's call", domain.TextReview(called, "")},
 		{"the judge", domain.JudgeSystem},
 		{"what the judge reads", domain.TextJudge(judgeCase())},
 		{"the judge again", domain.JudgeAgain},
@@ -49,7 +49,7 @@ func TestStrangersStayInsideTheData(t *testing.T) {
 	r.Reason, r.Plan = injected, injected
 	r.Code = &domain.SavedCode{Program: injected}
 	r.Arguments = json.RawMessage(`{"x":"y"}`)
-	notice := domain.TextReview(r)
+	notice := domain.TextReview(r, "the brief")
 	if lines := strings.Split(notice, "\n"); len(lines) != 2 || !strings.HasPrefix(notice, "[OpenBot] ") || strings.Count(notice, "[OpenBot]") != 4 {
 		t.Errorf("the notice is %q", notice)
 	}
@@ -82,7 +82,7 @@ func TestLongArguments(t *testing.T) {
 	long := json.RawMessage(`{"x":"` + strings.Repeat("é", 80_000) + `"}`)
 	r := pendingRequest()
 	r.Arguments = long
-	notice := domain.TextReview(r)
+	notice := domain.TextReview(r, "the brief")
 	var shown struct{ Arguments any }
 	if err := json.Unmarshal([]byte(strings.SplitN(notice, "\n", 2)[1]), &shown); err != nil {
 		t.Fatal(err)

@@ -63,7 +63,9 @@ type Request struct {
 	Chat          ChatID
 	Turn          TurnID
 	Call          CallID
-	Delegation    DelegationID
+	Asked         CallID       // of bots.delegate: the tool call that wanted the work
+	Delegation    DelegationID // of bots.delegate and delegations.continue: the work
+	Limit         string       // of delegations.continue: the kind of limit
 	Arguments     json.RawMessage
 	App           *SavedCall
 	Code          *SavedCode // of a call from a program
@@ -104,6 +106,8 @@ type Endorsement struct {
 	Scope  string `json:"scope"`
 	Reason string `json:"reason"`
 	AtMs   int64  `json:"at"`
+	// Chat is the Chat from which the Bot gave the work that asks, or "".
+	Chat ChatID `json:"chat,omitempty"`
 }
 
 // ReviewVerdict is the automatic reviewer's reading; it decides nothing.
@@ -264,7 +268,7 @@ func (r Request) mayAnswer(ev Answered) error {
 
 // attempt is what the Request asks about, as far as a Grant speaks of it.
 func (r Request) attempt() Attempt {
-	a := Attempt{Bot: r.Bot, Member: r.Member, Chat: r.Chat, Capability: r.Capability}
+	a := Attempt{Bot: r.Bot, Member: r.Member, Chat: r.Chat, Capability: r.Capability, Limit: r.Limit}
 	if r.App != nil {
 		a.Revision = r.App.Revision
 	}
@@ -306,12 +310,12 @@ func (r Request) kept(at time.Time, d Decision, k kept) []Effect {
 	if decision == DecisionAsk {
 		decision = DecisionDeny
 	}
-	keep := func(id GrantID, bot BotID, source string, scope string) {
+	keep := func(id GrantID, bot BotID, source string, scope string, chat ChatID) {
 		g := Grant{ID: id, Organization: r.Organization, Member: r.Member, Bot: bot, Capability: r.Capability,
-			Decision: decision, Scope: scope, Source: source, Request: r.ID, Parent: k.parent, CreatedAt: at,
+			Limit: r.Limit, Decision: decision, Scope: scope, Source: source, Request: r.ID, Parent: k.parent, CreatedAt: at,
 			SettleDueAt: ptr(at.Add(RunnableGrace))}
 		if scope == ScopeChat {
-			g.Chat = r.Chat
+			g.Chat = chat
 		}
 		if r.App != nil {
 			g.Revision = r.App.Revision
@@ -319,11 +323,14 @@ func (r Request) kept(at time.Time, d Decision, k kept) []Effect {
 		effects = append(effects, KeepGrant{g})
 	}
 	if d.Scope != ScopeOnce {
-		keep(k.grant, r.Bot, SourceRequest, d.Scope)
+		keep(k.grant, r.Bot, SourceRequest, d.Scope, r.Chat)
 	}
 	for i, e := range r.Endorsements {
-		if decision == DecisionAllow && narrower(e.Scope, d.Scope) == ScopeLifetime && i < len(k.endorsed) && e.Bot != r.Bot {
-			keep(k.endorsed[i], e.Bot, SourceEndorsement, ScopeLifetime)
+		if decision != DecisionAllow || i >= len(k.endorsed) || e.Bot == r.Bot {
+			continue
+		}
+		if scope := narrower(e.Scope, d.Scope); scope == ScopeLifetime || scope == ScopeChat && e.Chat != "" {
+			keep(k.endorsed[i], e.Bot, SourceEndorsement, scope, e.Chat)
 		}
 	}
 	if d.Rule != nil {

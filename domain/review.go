@@ -32,7 +32,8 @@ type Reviewed struct {
 	Reason   *string
 	Rule     *string
 	Holds    Verdict
-	Next     Actor // who decides when the Bot only endorses
+	Next     Actor  // who decides when the Bot only endorses
+	From     ChatID // the Chat from which the Bot gave the work that asks, or ""
 	GrantID  GrantID
 	RuleID   RuleID
 	Endorsed []GrantID
@@ -111,7 +112,7 @@ func (r Request) reviewed(ev Reviewed) (Request, []Effect, error) {
 	if err != nil {
 		return r, nil, err
 	}
-	e := Endorsement{Bot: ev.Bot, Scope: ev.Scope, AtMs: ev.At.UnixMilli()}
+	e := Endorsement{Bot: ev.Bot, Scope: ev.Scope, AtMs: ev.At.UnixMilli(), Chat: ev.From}
 	if ev.Reason != nil {
 		e.Reason = *ev.Reason
 	}
@@ -149,7 +150,10 @@ func (d DecidedBy) widest() string {
 	case StepExemption:
 		return ScopeLifetime
 	case StepGrant:
-		return ScopeLifetime // only lifetime Grants of the Bot are loaded for its own check
+		if d.Scope == ScopeLifetime {
+			return ScopeLifetime
+		}
+		return ScopeChat
 	}
 	return ScopeOnce
 }

@@ -30,6 +30,14 @@ const (
 	TaskBotClose TaskKind = "bot.close"
 	// TaskRulePreview lets the judge read one Rule about earlier Requests.
 	TaskRulePreview TaskKind = "rule.preview"
+	// TaskWorkElapse looks at work whose time limit may be reached.
+	TaskWorkElapse TaskKind = "work.elapse"
+	// TaskWorkNotify tells a giving Chat of work that has ended.
+	TaskWorkNotify TaskKind = "work.notify"
+	// TaskWorkClose stops all work below work that was stopped, and ends it.
+	TaskWorkClose TaskKind = "work.close"
+	// TaskWorkResume sets free what was parked by a pause.
+	TaskWorkResume TaskKind = "work.resume"
 	// TaskTokenClose closes the Requests of a revoked token or a disabled Member.
 	TaskTokenClose TaskKind = "token.close"
 	// TaskReminderFire gives a reminder to its Chat.
@@ -40,7 +48,8 @@ const (
 func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
 		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,
-		TaskRequestReview, TaskRulePreview, TaskProgramRun, TaskReminderFire}
+		TaskRequestReview, TaskRulePreview, TaskProgramRun,
+		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume, TaskReminderFire}
 }
 
 // Urgency orders tasks. Answers and resumed Turns come before new Turns, those

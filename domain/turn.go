@@ -19,7 +19,8 @@ const (
 	// step was never committed.
 	TurnRunning TurnStatus = "Running"
 	// TurnWaiting has at least one call that waits for a Request, and nothing else can
-	// run. Its Requests move it: each has a due_at of its own. No process holds it.
+	// run. Its Requests move it: each has a due_at of its own. Or its work is paused: the
+	// end of the pause moves it. No process holds it.
 	TurnWaiting TurnStatus = "Waiting"
 	// TurnCompleted ended with an answer. End state.
 	TurnCompleted TurnStatus = "Completed"
@@ -37,6 +38,8 @@ const (
 	TurnCallsMoved    = "CallsMoved"
 	TurnStopped       = "Stopped"
 	TurnConcluded     = "Concluded"
+	TurnParked        = "Parked"
+	TurnHeld          = "Held"
 )
 
 // TurnTransitions is the law of a Turn.
@@ -51,6 +54,8 @@ func turnTransitions() []Transition {
 			Transition{from, TurnStepWithCalls, []string{running, waiting, failed}},
 			Transition{from, TurnStepWithText, []string{running, completed}},
 			Transition{from, TurnModelFailed, []string{running, failed}},
+			Transition{from, TurnParked, []string{waiting}},
+			Transition{from, TurnHeld, []string{waiting}},
 			Transition{from, TurnStopped, []string{interrupted}})
 	}
 	return append(table,
@@ -116,7 +121,9 @@ type Turn struct {
 	InputTokens  int64
 	OutputTokens int64
 	CostNanos    int64
-	DueAt        *time.Time // nil while its calls or Requests move it, and at its end
+	Held         *HeldReply   // of a model step that came back while the work was paused
+	ParkedBy     DelegationID // the paused work that holds the Turn, or ""
+	DueAt        *time.Time   // nil while its calls or Requests move it, or while it is parked, and at its end
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Version      int64
@@ -176,6 +183,31 @@ type CallsMoved struct {
 	Runnable int // of those, the ones that move without a decider
 }
 
+// HeldReply is what a model answered while its work was paused. It is paid for, and
+// becomes the next step when the work goes on.
+type HeldReply struct {
+	Model string      `json:"model"`
+	Text  string      `json:"text"`
+	Calls []ModelCall `json:"calls,omitempty"`
+	Read  []InputID   `json:"read,omitempty"` // the input of the inbox that the model had read
+}
+
+// Parked is a Turn that may not go on, because its work is paused.
+type Parked struct {
+	At time.Time
+	By DelegationID
+}
+
+// ReplyHeld is the reply to a model step that may not be taken yet, because its work was
+// paused meanwhile.
+type ReplyHeld struct {
+	At    time.Time
+	By    DelegationID
+	Reply HeldReply
+	Usage ModelUsage
+	Cost  int64
+}
+
 // Stopped is an interrupt or a cancel.
 type Stopped struct{ At time.Time }
 
@@ -194,6 +226,8 @@ func (ModelFailed) turnEvent() string   { return TurnModelFailed }
 func (CallsMoved) turnEvent() string    { return TurnCallsMoved }
 func (Stopped) turnEvent() string       { return TurnStopped }
 func (Concluded) turnEvent() string     { return TurnConcluded }
+func (Parked) turnEvent() string        { return TurnParked }
+func (ReplyHeld) turnEvent() string     { return TurnHeld }
 
 // DecideTurn moves a Turn. It refuses with precondition what the table does not
 // list, and a step while calls of the last one are open.
@@ -240,12 +274,27 @@ func DecideTurn(t Turn, ev TurnEvent) (Turn, error) {
 		next.end(TurnFailed)
 		next.Error = ev.Message
 	case CallsMoved:
+		if t.ParkedBy != "" {
+			return t, Errorf(CodePrecondition, "TurnConflict", "The Turn is parked and has no open calls.")
+		}
 		next.follow(ev.Open, ev.Runnable, ev.At)
 	case Stopped:
 		next.end(TurnInterrupted)
 	case Concluded:
 		next.Answer = ev.Answer
 		next.end(TurnCompleted)
+	case Parked:
+		if t.OpenCalls > 0 || ev.By == "" {
+			return t, Errorf(CodePrecondition, "TurnConflict", "The Turn has nothing to park.")
+		}
+		next.park(ev.By)
+	case ReplyHeld:
+		if t.OpenCalls > 0 || t.Held != nil || ev.By == "" {
+			return t, Errorf(CodePrecondition, "TurnConflict", "The Turn has no step to hold.")
+		}
+		next.countUsage(ev.Usage, ev.Cost)
+		next.Held = ptr(ev.Reply)
+		next.park(ev.By)
 	default:
 		return t, Errorf(CodeInternal, "TurnConflict", "An event that no Turn knows.")
 	}
@@ -267,9 +316,13 @@ func (t *Turn) follow(open, runnable int, now time.Time) {
 	}
 }
 
+func (t *Turn) park(by DelegationID) {
+	t.Status, t.DueAt, t.ParkedBy = TurnWaiting, nil, by
+}
+
 func (t *Turn) countStep(usage ModelUsage, cost int64) {
 	t.Steps++
-	t.Tries = 0
+	t.Tries, t.Held = 0, nil
 	t.countUsage(usage, cost)
 }
 
@@ -281,6 +334,7 @@ func (t *Turn) countUsage(usage ModelUsage, cost int64) {
 
 func (t *Turn) end(status TurnStatus) {
 	t.Status, t.DueAt, t.OpenCalls = status, nil, 0
+	t.Held, t.ParkedBy = nil, ""
 }
 
 func at(ev TurnEvent) time.Time {
@@ -296,6 +350,10 @@ func at(ev TurnEvent) time.Time {
 	case Stopped:
 		return ev.At
 	case Concluded:
+		return ev.At
+	case Parked:
+		return ev.At
+	case ReplyHeld:
 		return ev.At
 	}
 	return time.Time{}

@@ -65,6 +65,8 @@ func (p plan) answer(script domain.Script) string {
 	switch {
 	case p.says:
 		return p.say
+	case !p.directed && len(script.Inputs) == 0:
+		return "You said: " + clip(strings.Join(script.Notices, "\n"), outcomeLength)
 	case !p.directed:
 		return "You said: " + strings.Join(script.Inputs, "\n")
 	case len(script.Outcomes) == 0:

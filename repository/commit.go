@@ -154,6 +154,15 @@ func (s *Store) writesOf(rows []planned, c domain.Commit) ([]written, error) {
 	if c.Kept != nil {
 		writes = append(writes, keep(c.Kept))
 	}
+	// Work is locked before anything else, from the top down and in every commit, so
+	// that no two commits wait for each other in a ring.
+	if c.Cost != nil {
+		writes = append(writes, s.addCost(*c.Cost)...)
+	}
+	writes = append(writes, s.guard(c.Gates)...)
+	if c.StopWork != nil {
+		writes = append(writes, s.stopWork(*c.StopWork, c.At))
+	}
 	writes = append(writes, writesOfRows(rows)...)
 	if len(c.Taken) > 0 {
 		writes = append(writes, take(c.Taken))

@@ -41,6 +41,14 @@ var dues = map[domain.TaskKind]due{
 		WHERE review_due_at <= ? ORDER BY review_due_at LIMIT ?`},
 	domain.TaskRulePreview: {times: 1, urgency: domain.UrgencyJudge, query: `SELECT id, version, due_at FROM previews
 		WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
+	domain.TaskWorkElapse: {times: 1, urgency: domain.UrgencyTurn, query: `SELECT id, due_at / 1000 AS version, due_at FROM delegations
+		WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
+	domain.TaskWorkNotify: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, notice_due_at AS due_at FROM delegations
+		WHERE notice_due_at <= ? ORDER BY notice_due_at LIMIT ?`},
+	domain.TaskWorkClose: {times: 1, urgency: domain.UrgencyTurn, query: `SELECT id, version, closing_due_at AS due_at FROM delegations
+		WHERE closing_due_at <= ? ORDER BY closing_due_at LIMIT ?`},
+	domain.TaskWorkResume: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, resume_due_at AS due_at FROM delegations
+		WHERE resume_due_at <= ? ORDER BY resume_due_at LIMIT ?`},
 	domain.TaskTokenClose: {times: 2, urgency: domain.UrgencyRest, query: `SELECT id, version, closing_due_at AS due_at FROM tokens
 		WHERE closing_due_at <= ? UNION ALL SELECT id, version, closing_due_at AS due_at FROM members
 		WHERE closing_due_at <= ? ORDER BY due_at LIMIT ?`},

@@ -54,14 +54,14 @@ func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFac
 		}, stepQuery(), id)); err != nil {
 			return err
 		}
-		return ask(
+		return ask(append(askWork(&f.Work, &f.OpenWork, f.Chat),
 			askOwners(&f.Owners, f.Bot.ID, f.MainBot),
 			askRights(&f.Rights, f.Turn.Authority),
 			askList("read the history", &f.Items, itemRow.domain, func(db *gorm.DB) *gorm.DB {
 				return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
 			}),
 			askList("read the calls", &f.Calls, callRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Where("chat_id = ? AND parent_id = ''", f.Chat.ID).Order(`turn_id, step, "position"`)
+				return db.Where("chat_id = ? AND parent_id = '' AND step >= 0", f.Chat.ID).Order(`turn_id, step, "position"`)
 			}),
 			askList("read the inbox", &f.Inbox, inputRow.domain, func(db *gorm.DB) *gorm.DB {
 				return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
@@ -76,7 +76,7 @@ func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFac
 				return db.Where("bot_id = ? AND member_id = ? AND revoked_at IS NULL", f.Bot.ID, f.Turn.Member).Order("id")
 			}),
 			askRules(&f.Rules, f.Turn.Organization, f.Bot.ID, f.Turn.Member),
-		)
+		)...)
 	})
 	if err != nil {
 		return domain.StepFacts{}, err
@@ -144,6 +144,7 @@ func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFac
 			}),
 		}
 		questions = append(questions, askProgram(&f)...)
+		questions = append(questions, askWork(&f.Work, nil, f.Chat)...)
 		questions = append(questions, askStrength(&f.Strength, f.Call.Decided)...)
 		if f.Call.Status == domain.CallChecking {
 			f.Judging = &domain.JudgeFacts{MainBot: mainBot}
@@ -159,7 +160,7 @@ func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFac
 
 // askProgram reads the calls of a program, or the program of a call.
 func askProgram(f *domain.CallFacts) []question {
-	if f.Call.Parent != "" {
+	if f.Call.Parent != "" && !f.Call.ForWork() {
 		return []question{asking("read a program", byID(f.Call.Parent), func(rows []callRow) error {
 			if len(rows) == 1 {
 				parent := rows[0].domain()
@@ -234,10 +235,16 @@ func (s *Store) TurnFacts(ctx context.Context, id domain.TurnID) (domain.TurnFac
 		}
 		return ask(
 			askList("read the open calls", &f.Open, callRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Where("turn_id = ? AND ended_at IS NULL", id).Order(`step, "position"`)
+				return db.Where("turn_id = ? AND step >= 0 AND ended_at IS NULL", id).Order(`step, "position"`)
 			}),
 			askList("read the pending Requests", &f.Requests, requestRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Where("turn_id = ? AND status = 'pending'", id).Order("id")
+				return db.Where("turn_id = ? AND status = 'pending' AND action NOT IN ('bots.delegate', 'delegations.continue')", id).Order("id")
+			}),
+			askList("read the open work calls", &f.WorkCalls, callRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Where("chat_id = ? AND step = -1 AND ended_at IS NULL", f.Chat.ID).Order("id")
+			}),
+			askList("read the pending Requests of work", &f.WorkRequests, requestRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Where("chat_id = ? AND status = 'pending' AND action IN ('bots.delegate', 'delegations.continue')", f.Chat.ID).Order("id")
 			}),
 		)
 	})

@@ -59,3 +59,10 @@ func (s *Store) HostTools(ctx context.Context, org domain.OrganizationID, page d
 		return paged(db.Where("organization_id = ? AND deleted_at IS NULL", org), page)
 	})
 }
+
+// Helpers gives the session Bots of a Chat that are not archived.
+func (s *Store) Helpers(ctx context.Context, chat domain.ChatID) ([]domain.Bot, error) {
+	return list(ctx, s, "list the helpers of a Chat", botRow.domain, func(db *gorm.DB) *gorm.DB {
+		return db.Where("chat_id = ? AND chat_id <> '' AND kind = 'session' AND archived_at IS NULL", chat).Order("id")
+	})
+}

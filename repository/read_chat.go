@@ -74,7 +74,7 @@ func (s *Store) TurnCalls(ctx context.Context, turns ...domain.TurnID) ([]domain
 		return nil, nil
 	}
 	return list(ctx, s, "read the calls of Turns", callRow.domain, func(db *gorm.DB) *gorm.DB {
-		return db.Where("turn_id IN ?", turns).Order(`turn_id, step, "position"`)
+		return db.Where("turn_id IN ? AND step >= 0", turns).Order(`turn_id, step, "position"`)
 	})
 }
 

@@ -32,6 +32,8 @@ type callRow struct {
 	Evidence       document[[]domain.Finding]
 	Judgings       int
 	Program        document[*domain.ProgramState]
+	DelegationID   domain.DelegationID `gorm:"<-:create"`
+	ParkedBy       domain.DelegationID
 	RequestID      domain.RequestID
 	Result         string
 	Sends          int
@@ -53,7 +55,7 @@ func fromCall(c *domain.Call, version int64) callRow {
 		Action: c.Capability.Action, Target: c.Capability.Target, ConnectionID: c.Connection, Revision: c.Revision,
 		Tool: c.Tool, Arguments: string(c.Arguments), Digest: c.Digest, Reason: c.Reason, Repeatable: c.Repeatable,
 		Waited: c.Waited, Status: c.Status, Decided: documentOf(c.Decided),
-		Evidence: documentOf(c.Evidence), Judgings: c.Judgings, Program: documentOf(c.Program), RequestID: c.Request, Result: c.Result,
+		Evidence: documentOf(c.Evidence), Judgings: c.Judgings, Program: documentOf(c.Program), DelegationID: c.Delegation, ParkedBy: c.ParkedBy, RequestID: c.Request, Result: c.Result,
 		Sends: c.Sends, Lease: c.Lease, LeaseUntil: microsOrNil(c.LeaseUntil), SentAt: microsOrNil(c.SentAt),
 		EndedAt: microsOrNil(c.EndedAt), DueAt: microsOrNil(c.DueAt),
 		Created: micros(c.CreatedAt), Updated: micros(c.UpdatedAt), Version: version}
@@ -65,7 +67,7 @@ func (r callRow) domain() domain.Call {
 		Capability: domain.Capability{Action: r.Action, Target: r.Target}, Connection: r.ConnectionID, Revision: r.Revision,
 		Tool: r.Tool, Arguments: raw(r.Arguments), Digest: r.Digest, Reason: r.Reason, Repeatable: r.Repeatable,
 		Waited: r.Waited, Status: r.Status, Decided: r.Decided.value,
-		Evidence: r.Evidence.value, Judgings: r.Judgings, Program: r.Program.value, Request: r.RequestID, Result: r.Result,
+		Evidence: r.Evidence.value, Judgings: r.Judgings, Program: r.Program.value, Delegation: r.DelegationID, ParkedBy: r.ParkedBy, Request: r.RequestID, Result: r.Result,
 		Sends: r.Sends, Lease: r.Lease, LeaseUntil: momentOrNil(r.LeaseUntil), SentAt: momentOrNil(r.SentAt),
 		EndedAt: momentOrNil(r.EndedAt), DueAt: momentOrNil(r.DueAt),
 		CreatedAt: moment(r.Created), UpdatedAt: moment(r.Updated), Version: r.Version}

@@ -13,7 +13,8 @@ type chatRow struct {
 	Title          string
 	Status         domain.ChatStatus
 	Parent         document[*domain.ChatParent] `gorm:"<-:create"`
-	RequestID      domain.RequestID             `gorm:"<-:create"`
+	DelegationID   domain.DelegationID
+	RequestID      domain.RequestID `gorm:"<-:create"`
 	Tainted        bool
 	TurnID         domain.TurnID
 	LastTurnID     domain.TurnID
@@ -36,7 +37,7 @@ func fromChat(c *domain.Chat, version int64) chatRow {
 	}
 	return chatRow{Plan: documentOf(plan), RequestID: c.Request, ArchivedAt: microsOrNil(c.ArchivedAt), ID: c.ID, OrganizationID: c.Organization, MemberID: c.Member, BotID: c.Bot, Kind: c.Kind,
 		Mode: c.Mode, Title: c.Title, Status: c.Status, Parent: documentOf(c.Parent), Tainted: c.Tainted,
-		TurnID: c.Turn, LastTurnID: c.LastTurn, LastItem: c.LastItem, LastEvent: c.LastEvent, LastInput: c.LastInput,
+		DelegationID: c.Delegation(), TurnID: c.Turn, LastTurnID: c.LastTurn, LastItem: c.LastItem, LastEvent: c.LastEvent, LastInput: c.LastInput,
 		Deleted: microsOrNil(c.DeletedAt), Created: micros(c.CreatedAt), Updated: micros(c.UpdatedAt), Version: version}
 }
 
@@ -45,8 +46,12 @@ func (r chatRow) domain() domain.Chat {
 	if r.Plan.value != nil {
 		plan = *r.Plan.value
 	}
+	parent := r.Parent.value
+	if parent != nil {
+		parent = &domain.ChatParent{Chat: parent.Chat, Delegation: r.DelegationID}
+	}
 	return domain.Chat{Plan: plan, Request: r.RequestID, ArchivedAt: momentOrNil(r.ArchivedAt), ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID, Kind: r.Kind,
-		Mode: r.Mode, Title: r.Title, Status: r.Status, Parent: r.Parent.value, Tainted: r.Tainted,
+		Mode: r.Mode, Title: r.Title, Status: r.Status, Parent: parent, Tainted: r.Tainted,
 		Turn: r.TurnID, LastTurn: r.LastTurnID, LastItem: r.LastItem, LastEvent: r.LastEvent, LastInput: r.LastInput,
 		DeletedAt: momentOrNil(r.Deleted), CreatedAt: moment(r.Created), UpdatedAt: moment(r.Updated), Version: r.Version}
 }
@@ -60,6 +65,7 @@ type itemRow struct {
 	Kind     domain.ItemKind
 	Author   string
 	Text     string
+	Topic    domain.Topic
 	CallID   domain.CallID
 	Created  int64 `gorm:"column:created_at"`
 }
@@ -68,12 +74,12 @@ func (itemRow) TableName() string { return "items" }
 
 func fromItem(i *domain.Item) itemRow {
 	return itemRow{ChatID: i.Chat, Sequence: i.Sequence, TurnID: i.Turn, Step: i.Step, Kind: i.Kind,
-		Author: i.From, Text: i.Text, CallID: i.Call, Created: micros(i.CreatedAt)}
+		Author: i.From, Text: i.Text, Topic: i.Topic, CallID: i.Call, Created: micros(i.CreatedAt)}
 }
 
 func (r itemRow) domain() domain.Item {
 	return domain.Item{Chat: r.ChatID, Sequence: r.Sequence, Turn: r.TurnID, Step: r.Step, Kind: r.Kind,
-		From: r.Author, Text: r.Text, Call: r.CallID, CreatedAt: moment(r.Created)}
+		From: r.Author, Text: r.Text, Topic: r.Topic, Call: r.CallID, CreatedAt: moment(r.Created)}
 }
 
 // inputRow is inserted when input comes and deleted when a Turn takes it.
@@ -84,6 +90,7 @@ type inputRow struct {
 	Kind      domain.ItemKind
 	Author    string
 	Text      string
+	Topic     domain.Topic
 	Authority document[[]domain.Authority]
 	Created   int64 `gorm:"column:created_at"`
 }
@@ -91,11 +98,11 @@ type inputRow struct {
 func (inputRow) TableName() string { return "inputs" }
 
 func fromInput(i *domain.Input) inputRow {
-	return inputRow{ID: i.ID, ChatID: i.Chat, Sequence: i.Sequence, Kind: i.Kind, Author: i.From, Text: i.Text,
+	return inputRow{ID: i.ID, ChatID: i.Chat, Sequence: i.Sequence, Kind: i.Kind, Author: i.From, Text: i.Text, Topic: i.Topic,
 		Authority: documentOf(i.Authority), Created: micros(i.CreatedAt)}
 }
 
 func (r inputRow) domain() domain.Input {
-	return domain.Input{ID: r.ID, Chat: r.ChatID, Sequence: r.Sequence, Kind: r.Kind, From: r.Author, Text: r.Text,
+	return domain.Input{ID: r.ID, Chat: r.ChatID, Sequence: r.Sequence, Kind: r.Kind, From: r.Author, Text: r.Text, Topic: r.Topic,
 		Authority: r.Authority.value, CreatedAt: moment(r.Created)}
 }

@@ -10,6 +10,7 @@ type grantRow struct {
 	BotID          domain.BotID          `gorm:"<-:create"`
 	Action         string                `gorm:"<-:create"`
 	Target         string                `gorm:"<-:create"`
+	LimitKind      string                `gorm:"<-:create"`
 	Decision       string                `gorm:"<-:create"`
 	Scope          string                `gorm:"<-:create"`
 	ChatID         domain.ChatID         `gorm:"<-:create"`
@@ -27,14 +28,14 @@ func (grantRow) TableName() string { return "grants" }
 
 func fromGrant(g *domain.Grant, version int64) grantRow {
 	return grantRow{ID: g.ID, OrganizationID: g.Organization, MemberID: g.Member, BotID: g.Bot,
-		Action: g.Capability.Action, Target: g.Capability.Target, Decision: g.Decision, Scope: g.Scope, ChatID: g.Chat,
+		Action: g.Capability.Action, Target: g.Capability.Target, LimitKind: g.Limit, Decision: g.Decision, Scope: g.Scope, ChatID: g.Chat,
 		Revision: g.Revision, Source: g.Source, RequestID: g.Request, ParentID: g.Parent, SettleDueAt: microsOrNil(g.SettleDueAt),
 		Created: micros(g.CreatedAt), RevokedAt: microsOrNil(g.RevokedAt), Version: version}
 }
 
 func (r grantRow) domain() domain.Grant {
 	return domain.Grant{ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID,
-		Capability: domain.Capability{Action: r.Action, Target: r.Target}, Decision: r.Decision, Scope: r.Scope,
+		Capability: domain.Capability{Action: r.Action, Target: r.Target}, Limit: r.LimitKind, Decision: r.Decision, Scope: r.Scope,
 		Chat: r.ChatID, Revision: r.Revision, Source: r.Source, Request: r.RequestID, Parent: r.ParentID,
 		SettleDueAt: momentOrNil(r.SettleDueAt), CreatedAt: moment(r.Created), RevokedAt: momentOrNil(r.RevokedAt),
 		Version: r.Version}

@@ -21,7 +21,9 @@ type requestRow struct {
 	ChatID         domain.ChatID               `gorm:"<-:create"`
 	TurnID         domain.TurnID               `gorm:"<-:create"`
 	CallID         domain.CallID               `gorm:"<-:create"`
+	AskedID        domain.CallID               `gorm:"<-:create"`
 	DelegationID   domain.DelegationID         `gorm:"<-:create"`
+	LimitKind      string                      `gorm:"<-:create"`
 	Arguments      string                      `gorm:"<-:create"`
 	App            document[*domain.SavedCall] `gorm:"<-:create"`
 	Code           document[*domain.SavedCode] `gorm:"<-:create"`
@@ -49,7 +51,7 @@ func fromRequest(q *domain.Request, version int64) requestRow {
 		Action: q.Capability.Action, Target: q.Capability.Target, Reason: q.Reason,
 		ApproverTag: q.Approver.Tag, ApproverUser: q.Approver.User, ApproverBot: q.Approver.Bot,
 		ApproverGrant: q.Approver.Grant, ApproverRule: q.Approver.Rule, Chain: documentOf(q.Chain), ChatID: q.Chat,
-		TurnID: q.Turn, CallID: q.Call, DelegationID: q.Delegation, Arguments: string(q.Arguments), App: documentOf(q.App),
+		TurnID: q.Turn, CallID: q.Call, AskedID: q.Asked, DelegationID: q.Delegation, LimitKind: q.Limit, Arguments: string(q.Arguments), App: documentOf(q.App),
 		Unknown: documentOf(q.Unknown), Endorsements: documentOf(q.Endorsements), Tags: documentOf(q.Tags),
 		ReviewVerdict: documentOf(q.ReviewVerdict), Status: q.Status, Decision: documentOf(q.Decision), Revision: q.Revision,
 		Created: micros(q.CreatedAt), ExpiresAt: micros(q.ExpiresAt), Updated: micros(q.UpdatedAt), Version: version}
@@ -60,7 +62,7 @@ func (r requestRow) domain() domain.Request {
 		Capability: domain.Capability{Action: r.Action, Target: r.Target}, Reason: r.Reason,
 		Approver: domain.Actor{Tag: r.ApproverTag, User: r.ApproverUser, Bot: r.ApproverBot, Grant: r.ApproverGrant,
 			Rule: r.ApproverRule}, Chain: r.Chain.value, Chat: r.ChatID, Turn: r.TurnID, Call: r.CallID,
-		Delegation: r.DelegationID, Arguments: raw(r.Arguments), App: r.App.value, Unknown: r.Unknown.value,
+		Asked: r.AskedID, Delegation: r.DelegationID, Limit: r.LimitKind, Arguments: raw(r.Arguments), App: r.App.value, Unknown: r.Unknown.value,
 		Endorsements: r.Endorsements.value, Tags: r.Tags.value, ReviewVerdict: r.ReviewVerdict.value, Status: r.Status,
 		Decision: r.Decision.value, Revision: r.Revision, CreatedAt: moment(r.Created), ExpiresAt: moment(r.ExpiresAt),
 		UpdatedAt: moment(r.Updated), Version: r.Version}

@@ -51,6 +51,7 @@ func tableOf[D any, P interface {
 // the same in every commit, and by ID within a kind, so that two commits never wait
 // for each other in a ring.
 var tables = []table{
+	tableOf("delegations", fromDelegation),
 	tableOf("organizations", fromOrganization),
 	tableOf("members", fromMember),
 	tableOf("tokens", fromToken),
@@ -70,34 +71,36 @@ var tables = []table{
 // placeOf gives a row's index in tables and where its version is.
 func placeOf(row domain.Row) (int, *int64, error) {
 	switch row := row.(type) {
-	case *domain.Organization:
+	case *domain.Delegation:
 		return 0, &row.Version, nil
-	case *domain.Member:
+	case *domain.Organization:
 		return 1, &row.Version, nil
-	case *domain.Token:
+	case *domain.Member:
 		return 2, &row.Version, nil
-	case *domain.Bot:
+	case *domain.Token:
 		return 3, &row.Version, nil
-	case *domain.Connection:
+	case *domain.Bot:
 		return 4, &row.Version, nil
-	case *domain.HostTool:
+	case *domain.Connection:
 		return 5, &row.Version, nil
-	case *domain.Chat:
+	case *domain.HostTool:
 		return 6, &row.Version, nil
-	case *domain.Turn:
+	case *domain.Chat:
 		return 7, &row.Version, nil
-	case *domain.Call:
+	case *domain.Turn:
 		return 8, &row.Version, nil
-	case *domain.Request:
+	case *domain.Call:
 		return 9, &row.Version, nil
-	case *domain.Grant:
+	case *domain.Request:
 		return 10, &row.Version, nil
-	case *domain.Rule:
+	case *domain.Grant:
 		return 11, &row.Version, nil
-	case *domain.Preview:
+	case *domain.Rule:
 		return 12, &row.Version, nil
-	case *domain.Reminder:
+	case *domain.Preview:
 		return 13, &row.Version, nil
+	case *domain.Reminder:
+		return 14, &row.Version, nil
 	}
 	return 0, nil, domain.Errorf(domain.CodeInternal, "CommitRow", "No table keeps a %s.", fmt.Sprintf("%T", row))
 }

@@ -67,6 +67,18 @@ func New(o Options) *Worker {
 		domain.TaskRequestReview: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.AdvanceReview(ctx, domain.RequestID(t.Subject))
 		},
+		domain.TaskWorkElapse: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.ElapseWork(ctx, domain.DelegationID(t.Subject))
+		},
+		domain.TaskWorkNotify: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.NotifyWork(ctx, domain.DelegationID(t.Subject))
+		},
+		domain.TaskWorkClose: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.CloseWork(ctx, domain.DelegationID(t.Subject))
+		},
+		domain.TaskWorkResume: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.ResumeWork(ctx, domain.DelegationID(t.Subject))
+		},
 		domain.TaskRulePreview: func(ctx context.Context, t domain.Task) error {
 			return w.preview(ctx, domain.PreviewID(t.Subject), t.Revision)
 		},
@@ -118,6 +130,11 @@ func (w *Worker) step(ctx context.Context, id domain.TurnID, version int64) erro
 	step, err := w.Engine.PrepareStep(ctx, id, version)
 	if err != nil || step == nil {
 		return err
+	}
+	if step.Reply != nil {
+		commit, stop := saving(ctx)
+		defer stop()
+		return w.Engine.CommitStep(commit, step, *step.Reply)
 	}
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -54,6 +54,17 @@ func (e *Engine) planTool(ctx context.Context, d *draft, w *stepWork, call domai
 	if call.Digest, err = digest(arguments); err != nil {
 		return ran(true, domain.TextBadArguments("they have no canonical form"))
 	}
+	if t.builtin.give != nil {
+		next, err := t.builtin.give(ctx, e, d, w, &call)
+		var failure *domain.Error
+		if errors.As(err, &failure) {
+			return nil, nil, err
+		}
+		if err != nil {
+			return ran(true, domain.TextBadArguments(err.Error()))
+		}
+		return &next, nil, nil
+	}
 	if t.builtin.run != nil {
 		a := domain.Attempt{At: d.at, Bot: w.bot.ID, Member: w.turn.Member, Chat: w.chat.ID, Rights: w.facts.Rights,
 			Visible: true, Exempt: "tools of OpenBot itself"}
@@ -208,13 +219,24 @@ func visibleConnection(list []domain.Connection, id domain.ConnectionID) *domain
 	return nil
 }
 
+// asked is the tool call that wanted what a work call waits for, or "".
+func asked(c domain.Call) domain.CallID {
+	if c.Kind == domain.CallGive {
+		return c.Parent
+	}
+	return ""
+}
+
 // newRequest makes the Request about a call. One that a program makes shows the
 // program; a plan shows itself, with the time and the end that a person set for it.
 func newRequest(at time.Time, c, program *domain.Call, chat *domain.Chat, s domain.Settings, bot domain.BotID, chain []domain.BotID, approver domain.Actor) *domain.Request {
 	r := &domain.Request{ID: newID[domain.RequestID](domain.PrefixRequest), Organization: c.Organization, Member: c.Member,
 		Bot: bot, Capability: c.Capability, Reason: c.Reason, Approver: approver, Chain: chain, Chat: c.Chat, Turn: c.Turn, Call: c.ID,
-		Code: domain.ShownCode(*c, program), Arguments: c.Arguments, Endorsements: []domain.Endorsement{}, Tags: []string{}, Status: domain.RequestPending,
+		Asked: asked(*c), Delegation: c.Delegation, Code: domain.ShownCode(*c, program), Arguments: c.Arguments, Endorsements: []domain.Endorsement{}, Tags: []string{}, Status: domain.RequestPending,
 		CreatedAt: at, UpdatedAt: at, ExpiresAt: at.Add(s.RequestTimeout())}
+	if c.Kind == domain.CallContinue {
+		r.Limit = c.Tool
+	}
 	if c.Kind == domain.CallApp {
 		r.App = &domain.SavedCall{Connection: c.Connection, Revision: c.Revision, Tool: c.Tool, SHA256: c.Digest}
 	}

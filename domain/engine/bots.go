@@ -114,6 +114,20 @@ func (e *Engine) ArchiveBot(ctx context.Context, p domain.Principal, id domain.B
 	})
 }
 
+// archiveHelpers takes the helpers of a Chat out of use with it.
+func (e *Engine) archiveHelpers(ctx context.Context, d *draft, chat domain.ChatID) error {
+	helpers, err := e.Store.Helpers(ctx, chat)
+	if err != nil {
+		return err
+	}
+	for i := range helpers {
+		at, due := d.at, d.at.Add(domain.RunnableGrace)
+		helpers[i].ArchivedAt, helpers[i].UpdatedAt, helpers[i].ClosingDueAt = &at, at, &due
+		d.put(&helpers[i])
+	}
+	return nil
+}
+
 func (e *Engine) changeableBot(ctx context.Context, p domain.Principal, id domain.BotID) (domain.Bot, error) {
 	bot, err := e.visibleBot(ctx, p.Organization, p.Member.ID, id)
 	if err != nil {

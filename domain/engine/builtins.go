@@ -22,7 +22,10 @@ type builtin struct {
 	hasReason bool
 	own       *ownTool // needs a decision, and is carried out in a commit
 	writes    bool     // does more than read, and does not run in plan mode
-	run       func(ctx context.Context, e *Engine, w *stepWork, arguments json.RawMessage) (string, error)
+	// give does its work in the commit of the step and checks it itself. A plain error is for
+	// the model and leaves nothing behind.
+	give func(ctx context.Context, e *Engine, d *draft, w *stepWork, call *domain.Call) (domain.Call, error)
+	run  func(ctx context.Context, e *Engine, w *stepWork, arguments json.RawMessage) (string, error)
 }
 
 // builtins are the tools that every Bot has.
@@ -31,7 +34,7 @@ var builtins = sync.OnceValue(func() []builtin {
 		`{"type":"object","properties":{"memory":{"type":"string","maxLength":100000}},"required":["memory"],"additionalProperties":false}`,
 		domain.CallBuiltin, remember)
 	remembers.writes = true
-	return append([]builtin{
+	return append(append([]builtin{
 		remembers,
 		define("openbot_list_bots", "Lists the Bots that you can give work to, with their roles.",
 			`{"type":"object","properties":{},"additionalProperties":false}`, domain.CallBuiltin, listBots),
@@ -47,7 +50,7 @@ var builtins = sync.OnceValue(func() []builtin {
 		define("openbot_run_code", programDescription,
 			`{"type":"object","properties":{"program":{"type":"string","minLength":1,"maxLength":262144}},"required":["program"],"additionalProperties":false}`,
 			domain.CallProgram, nil),
-	}, append(reminderTools(), ownTools()...)...)
+	}, ownTools()...), append(workTools(), reminderTools()...)...)
 })
 
 const programDescription = "Runs a JavaScript program that makes many calls of App tools. The program is the body of an async function: it may await, and what it returns is the result. " +
@@ -84,7 +87,7 @@ func listBots(ctx context.Context, e *Engine, w *stepWork, _ json.RawMessage) (s
 	}
 	var b strings.Builder
 	for _, bot := range bots {
-		if bot.ArchivedAt == nil && bot.Kind == domain.BotLasting {
+		if bot.ArchivedAt == nil && (bot.Kind == domain.BotLasting || bot.Kind == domain.BotSession && bot.Chat == w.chat.ID) {
 			fmt.Fprintf(&b, "%s %q: %s\n", bot.ID, bot.Name, bot.Role)
 		}
 	}

@@ -50,8 +50,11 @@ func (e *Engine) TakeCall(ctx context.Context, id domain.CallID, version int64, 
 			return nil
 		}
 		w := e.callWork(ctx, d, f)
-		if f.Turn.Status.Ended() || f.Chat.DeletedAt != nil {
+		if w.stopped() {
 			return w.move(domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
+		}
+		if held, err := w.heldUp(); held || err != nil {
+			return err
 		}
 		if f.Call.Kind == domain.CallDecide {
 			var err error
@@ -66,6 +69,10 @@ func (e *Engine) TakeCall(ctx context.Context, id domain.CallID, version int64, 
 		if refusal := lastLook(d.at, f); refusal != nil {
 			return w.move(*refusal)
 		}
+		if f.Call.ForWork() {
+			return w.carryWork()
+		}
+		d.guard(f.Work)
 		if f.Call.Kind == domain.CallOwn {
 			return w.carryOwn()
 		}
@@ -129,6 +136,9 @@ func callAttempt(at time.Time, f *domain.CallFacts) domain.Attempt {
 	a := domain.Attempt{At: at, Bot: f.Turn.Bot, Member: c.Member, Chat: c.Chat, Capability: c.Capability, Rights: f.Rights,
 		Planning: f.Chat.Mode == domain.ModePlan, Revision: c.Revision, Grants: f.Grants,
 		Exempt: exemption(f.Organization.Settings, c, f.HostTool)}
+	if c.Kind == domain.CallContinue {
+		a.Limit = c.Tool
+	}
 	switch {
 	case c.Connection != "":
 		a.Visible = f.Connection != nil && f.Connection.VisibleTo(c.Member)
@@ -243,6 +253,34 @@ type callWork struct {
 	turned   *domain.Turn      // the row of its Turn in the draft; nil when that stays
 	reviewed bool              // the review of its Request is closed in this draft already
 	strength *domain.DecidedBy // what let the Bot that allowed it
+	answer   *domain.Decision  // of the Request that the call waited for
+}
+
+// stopped reports whether nobody wants the call any more.
+func (w *callWork) stopped() bool {
+	if w.f.Call.ForWork() {
+		return w.f.Chat.DeletedAt != nil
+	}
+	return w.f.Turn.Status.Ended() || w.f.Chat.DeletedAt != nil
+}
+
+// heldUp parks a call of paused work, and leaves one of stopped work to whoever closes
+// that work. What decides about a pause is not held by it.
+func (w *callWork) heldUp() (bool, error) {
+	h := domain.HeldBy(w.f.Work)
+	switch {
+	case w.f.Call.Kind == domain.CallContinue || h.Free():
+		return false, nil
+	case h.Stopping != "":
+		return true, nil
+	}
+	next, err := domain.DecideCall(w.f.Call, domain.CallParked{At: w.d.at, By: h.Paused})
+	if err != nil {
+		return true, err
+	}
+	w.d.guard(w.f.Work)
+	w.d.put(&next)
+	return true, nil
 }
 
 func (e *Engine) callWork(ctx context.Context, d *draft, f *domain.CallFacts) *callWork {
@@ -282,6 +320,12 @@ func (w *callWork) move(ev domain.CallEvent) error {
 	if next.Status == domain.CallUnknown && next.Open() {
 		w.d.request(w.askUnknown(next))
 	}
+	if next.ForWork() {
+		return w.workMoved(next)
+	}
+	if err := w.stoppedWork(next); err != nil {
+		return err
+	}
 	moved := []domain.Call{next}
 	if woken, err := w.wake(next); err != nil {
 		return err
@@ -289,6 +333,19 @@ func (w *callWork) move(ev domain.CallEvent) error {
 		moved = append(moved, *woken)
 	}
 	return w.follow(moved...)
+}
+
+// stoppedWork looks at the work of a Chat in which a call ended that outlived its Turn:
+// it may have been the last that kept the work open.
+func (w *callWork) stoppedWork(ended domain.Call) error {
+	if ended.Open() || len(w.f.Work) == 0 || !w.f.Turn.Status.Ended() {
+		return nil
+	}
+	if by := domain.HeldBy(w.f.Work).Stopping; by != "" {
+		w.d.ring = append(w.d.ring, domain.Task{Kind: domain.TaskWorkClose, Subject: string(by), Revision: w.d.at.UnixMilli(), Urgency: domain.UrgencyTurn})
+		return nil
+	}
+	return w.e.settleWork(w.ctx, w.d)
 }
 
 // follow lets the Turn go where the calls of its newest step leave it. moved are those

@@ -115,16 +115,33 @@ func (e *Engine) PostMessage(ctx context.Context, p domain.Principal, id domain.
 		if chat.Kind == domain.ChatReview {
 			return domain.Errorf(domain.CodeConflict, "ChatConflict", "A review Chat takes no messages.")
 		}
+		posted = Posted{Chat: chat.ID}
+		authority := []domain.Authority{{Member: p.Member.ID, Token: p.Token.ID}}
+		var round *newRound
+		if chat.Kind == domain.ChatTask {
+			if round, err = e.roundFor(ctx, &chat, text, authority); err != nil {
+				return err
+			}
+			if round != nil {
+				authority = round.work.Authority
+			}
+		}
 		d.in(&chat)
 		input := domain.Input{ID: newID[domain.InputID](domain.PrefixInput), Kind: domain.ItemMessage, From: string(p.Member.ID),
-			Text: safeText(text), Authority: []domain.Authority{{Member: p.Member.ID, Token: p.Token.ID}}}
+			Text: safeText(text), Authority: authority}
+		if round != nil {
+			if err := round.begin(d); err != nil {
+				return err
+			}
+			posted.Delegation = round.work.ID
+		}
 		if chat.Turn == "" {
 			d.startTurn([]domain.Input{input})
 		} else {
 			d.enqueue(input)
 		}
 		d.event(domain.EventMessage, string(chat.Turn), map[string]any{"turn": chat.Turn, "from": input.From})
-		posted = Posted{Turn: chat.Turn, Chat: chat.ID}
+		posted.Turn = chat.Turn
 		d.result = posted
 		return nil
 	})
@@ -145,7 +162,7 @@ func (d *draft) startTurn(inputs []domain.Input) {
 		Bot: d.chat.Bot, Member: d.chat.Member, Status: domain.TurnQueued, DueAt: &due, CreatedAt: d.at, UpdatedAt: d.at}
 	for _, in := range inputs {
 		turn.Authority = domain.AddAuthority(turn.Authority, in.Authority...)
-		d.item(domain.Item{Turn: turn.ID, Kind: in.Kind, From: in.From, Text: in.Text})
+		d.item(domain.Item{Turn: turn.ID, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})
 	}
 	d.turn("", &turn)
 }
@@ -165,7 +182,9 @@ func (d *draft) startNext(waiting []domain.Input) {
 // Interrupt stops the Turn under way. Its open Requests are cancelled and its
 // waiting calls end as cancelled; a call that is out keeps its result. A Chat
 // without a Turn stays as it is.
-func (e *Engine) Interrupt(ctx context.Context, p domain.Principal, id domain.ChatID) (domain.Chat, error) {
+//
+// With delegations the work that the Chat gave away is stopped as well, layer by layer.
+func (e *Engine) Interrupt(ctx context.Context, p domain.Principal, id domain.ChatID, delegations bool) (domain.Chat, error) {
 	var chat domain.Chat
 	err := e.decide(ctx, string(id), func(d *draft) error {
 		var err error
@@ -173,7 +192,13 @@ func (e *Engine) Interrupt(ctx context.Context, p domain.Principal, id domain.Ch
 			return err
 		}
 		d.result = chat
+		if delegations {
+			d.commit.StopWork = &domain.StopWork{Chat: chat.ID, Why: "A person stopped it.", Notice: domain.NoticeHistory}
+		}
 		if chat.Turn == "" {
+			if delegations {
+				d.in(&chat) // fences work that is being given at the same time
+			}
 			return nil
 		}
 		d.in(&chat)
@@ -185,6 +210,9 @@ func (e *Engine) Interrupt(ctx context.Context, p domain.Principal, id domain.Ch
 			return err
 		}
 		d.startNext(waiting)
+		if err := e.settleWork(ctx, d); err != nil {
+			return err
+		}
 		d.result = chat
 		return e.reviewOver(ctx, d, &chat)
 	})
@@ -206,6 +234,13 @@ func (e *Engine) DeleteChat(ctx context.Context, p domain.Principal, id domain.C
 			if err := e.reviewOver(ctx, d, &chat); err != nil {
 				return err
 			}
+		}
+		if err := e.stopOwnWork(ctx, d, &chat); err != nil {
+			return err
+		}
+		d.commit.StopWork = &domain.StopWork{Chat: chat.ID, Why: "The Chat that gave it was deleted.", Notice: domain.NoticeNone}
+		if err := e.archiveHelpers(ctx, d, chat.ID); err != nil {
+			return err
 		}
 		at := d.at
 		chat.DeletedAt = &at
@@ -260,7 +295,11 @@ func (e *Engine) stopTurn(ctx context.Context, d *draft, id domain.TurnID) error
 
 // Chats lists the caller's Chats.
 func (e *Engine) Chats(ctx context.Context, p domain.Principal, page domain.Page) ([]domain.Chat, error) {
-	return e.Store.Chats(ctx, p.Member.ID, page)
+	chats, err := e.Store.Chats(ctx, p.Member.ID, page)
+	if err != nil {
+		return nil, err
+	}
+	return e.ShownChats(ctx, chats...)
 }
 
 // Items gives a Chat's history after a sequence, with the calls that it speaks of.
@@ -288,16 +327,22 @@ func (e *Engine) Turn(ctx context.Context, p domain.Principal, id domain.TurnID)
 	if err != nil {
 		return TurnView{}, asNotFound(err, "TurnNotFound", "There is no Turn with this ID.")
 	}
-	if _, err := e.Chat(ctx, p, turn.Chat); err != nil {
+	chat, err := e.Chat(ctx, p, turn.Chat)
+	if err != nil {
 		return TurnView{}, asNotFound(err, "TurnNotFound", "There is no Turn with this ID.")
 	}
-	calls, err := e.Store.TurnCalls(ctx, id)
-	return TurnView{Turn: turn, Calls: calls}, err
+	views := []TurnView{{Turn: turn}}
+	if err := e.showPaused(ctx, chat, views); err != nil {
+		return TurnView{}, err
+	}
+	views[0].Calls, err = e.Store.TurnCalls(ctx, id)
+	return views[0], err
 }
 
 // Turns lists the Turns of a Chat of the caller, newest first.
 func (e *Engine) Turns(ctx context.Context, p domain.Principal, id domain.ChatID, page domain.Page) ([]TurnView, error) {
-	if _, err := e.Chat(ctx, p, id); err != nil {
+	chat, err := e.Chat(ctx, p, id)
+	if err != nil {
 		return nil, err
 	}
 	turns, err := e.Store.Turns(ctx, id, page)
@@ -314,6 +359,9 @@ func (e *Engine) Turns(ctx context.Context, p domain.Principal, id domain.ChatID
 	for _, c := range calls {
 		v := &views[index[c.Turn]]
 		v.Calls = append(v.Calls, c)
+	}
+	if err == nil {
+		err = e.showPaused(ctx, chat, views)
 	}
 	return views, err
 }

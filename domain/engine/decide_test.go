@@ -269,7 +269,7 @@ func TestWhatChangesWhileTheJudgeReads(t *testing.T) {
 		{"the Turn is stopped", func(w *world, _ domain.Rule) {
 			chats, err := w.engine.Chats(w.t.Context(), w.me, domain.Page{Limit: 1})
 			w.must(err)
-			_, err = w.engine.Interrupt(w.t.Context(), w.me, chats[0].ID)
+			_, err = w.engine.Interrupt(w.t.Context(), w.me, chats[0].ID, false)
 			w.must(err)
 		}, domain.CallCancelled, ""},
 	} {

@@ -11,7 +11,9 @@ import (
 type draft struct {
 	at     time.Time
 	commit domain.Commit
-	chat   *domain.Chat // the Chat whose items and events are numbered now
+	chat   *domain.Chat        // the Chat whose items and events are numbered now
+	path   []domain.Delegation // work that must be as it was seen
+	ring   []domain.Task       // beside those that follow from the rows
 	trace  string
 	result any // what the command returns, for a kept answer
 }
@@ -19,7 +21,7 @@ type draft struct {
 func (d *draft) empty() bool {
 	c := d.commit
 	return len(c.Rows) == 0 && len(c.Items) == 0 && len(c.Inputs) == 0 && len(c.Taken) == 0 && len(c.Events) == 0 &&
-		len(c.Reminded) == 0 && len(c.Usage) == 0
+		c.StopWork == nil && len(c.Reminded) == 0 && len(c.Usage) == 0
 }
 
 // put adds rows to write.
@@ -79,6 +81,9 @@ func (d *draft) turn(before domain.TurnStatus, t *domain.Turn) {
 // result in the history.
 func (d *draft) call(c *domain.Call) {
 	d.put(c)
+	if c.ForWork() {
+		return // readers hear of its Request and of its work
+	}
 	data := map[string]any{"turn": c.Turn, "call": c.ID, "name": c.Name, "status": c.Status}
 	if c.Status == domain.CallWaiting && c.Kind != domain.CallProgram || c.Status == domain.CallUnknown && c.Open() {
 		data["request"] = c.Request
@@ -112,7 +117,7 @@ const nearTimer = 3 * time.Minute
 // who must look at them and when. The sweep rings for the same rows with the same
 // urgency, so that both are one task.
 func (d *draft) rings() []domain.Task {
-	var tasks []domain.Task
+	tasks := d.ring
 	for _, row := range d.commit.Rows {
 		var t domain.Task
 		switch r := row.(type) {
@@ -132,8 +137,8 @@ func (d *draft) rings() []domain.Task {
 				tasks = append(tasks, domain.Task{Kind: domain.TaskCallJudge, Subject: string(r.ID), Revision: r.Version,
 					Urgency: domain.UrgencyJudge, Trace: d.trace})
 			}
-			if r.Status != domain.CallAllowed {
-				continue
+			if r.Status != domain.CallAllowed || r.DueAt == nil {
+				continue // a call of paused work is set free with its work
 			}
 			if r.Kind == domain.CallProgram {
 				if r.DueAt != nil && r.DueAt.Sub(d.at) <= domain.RunnableGrace { // else it runs already
@@ -194,6 +199,9 @@ func (d *draft) rings() []domain.Task {
 				continue
 			}
 			t = domain.Task{Kind: domain.TaskTokenClose, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyRest}
+		case *domain.Delegation:
+			tasks = append(tasks, workRings(r, d.at, d.trace)...)
+			continue
 		default:
 			continue
 		}

@@ -128,6 +128,7 @@ func (e *Engine) decide(ctx context.Context, subject string, plan func(d *draft)
 		if err := keeping.keep(d); err != nil {
 			return err
 		}
+		d.sealGates()
 		err := e.Store.Commit(ctx, d.commit)
 		if err == nil {
 			e.announce(ctx, d)

@@ -14,15 +14,23 @@ func (e *Engine) modelRequest(f *domain.StepFacts, box *toolbox) domain.ModelReq
 		request.Purpose, request.System = domain.PurposeReview, domain.TextReviewSystem(f.Bot)
 	}
 	request.Script = domain.Script{Instructions: f.Bot.Instructions}
+	directed := func(kind domain.ItemKind, topic domain.Topic, text string) {
+		switch {
+		case topic == domain.TopicTask:
+			request.Script.Inputs = append(request.Script.Inputs, domain.TaskOf(text))
+		case kind == domain.ItemMessage && topic == "":
+			request.Script.Inputs = append(request.Script.Inputs, text)
+		case kind == domain.ItemMessage || kind == domain.ItemNotice || kind == domain.ItemReminder:
+			request.Script.Notices = append(request.Script.Notices, text)
+		}
+	}
 	for _, i := range f.Items {
-		if i.Turn == f.Turn.ID && i.Kind == domain.ItemMessage {
-			request.Script.Inputs = append(request.Script.Inputs, i.Text)
+		if i.Turn == f.Turn.ID {
+			directed(i.Kind, i.Topic, i.Text)
 		}
 	}
 	for _, i := range f.Inbox {
-		if i.Kind == domain.ItemMessage {
-			request.Script.Inputs = append(request.Script.Inputs, i.Text)
-		}
+		directed(i.Kind, i.Topic, i.Text)
 	}
 	step := 0
 	for _, c := range f.Calls {

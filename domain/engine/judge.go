@@ -38,8 +38,11 @@ func (e *Engine) PrepareJudge(ctx context.Context, id domain.CallID, version int
 			return nil
 		}
 		w := e.callWork(ctx, d, f)
-		if f.Turn.Status.Ended() || f.Chat.DeletedAt != nil {
+		if w.stopped() {
 			return w.move(domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
+		}
+		if held, err := w.heldUp(); held || err != nil {
+			return err
 		}
 		a := judgedAttempt(d.at, f)
 		judge := judgeCase(a, f.Call.Tool, f.Call.Arguments, f.Call.Reason)
@@ -83,7 +86,7 @@ func (e *Engine) CommitVerdict(ctx context.Context, j *Judgement, verdict domain
 			return nil
 		}
 		w := e.callWork(ctx, d, f)
-		if f.Turn.Status.Ended() || f.Chat.DeletedAt != nil {
+		if w.stopped() {
 			return w.move(domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
 		}
 		a := judgedAttempt(d.at, f)

@@ -120,7 +120,7 @@ func TestWhatIsNotAllowedMakesNothing(t *testing.T) {
 	w.run()
 	w.say(chat, spawnScript)
 	w.run()
-	_, err := w.engine.Interrupt(t.Context(), w.me, chat)
+	_, err := w.engine.Interrupt(t.Context(), w.me, chat, false)
 	w.must(err)
 	w.sweepFor(10 * time.Second)
 	if len(w.bots()) != before || len(w.pending()) != 0 {

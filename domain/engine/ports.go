@@ -104,6 +104,9 @@ type Store interface {
 	// Bots lists those that a Member works with: its own and the shared ones.
 	Bots(ctx context.Context, org domain.OrganizationID, member domain.MemberID, page domain.Page) ([]domain.Bot, error)
 
+	// Helpers gives the session Bots of a Chat that are not archived.
+	Helpers(ctx context.Context, chat domain.ChatID) ([]domain.Bot, error)
+
 	Chat(ctx context.Context, id domain.ChatID) (domain.Chat, error)
 	// Chats lists a Member's Chats that are neither deleted nor archived.
 	Chats(ctx context.Context, member domain.MemberID, page domain.Page) ([]domain.Chat, error)
@@ -155,11 +158,38 @@ type Store interface {
 	Inbox(ctx context.Context, chat domain.ChatID) ([]domain.Input, error)
 	// Reminder gives one open reminder.
 	Reminder(ctx context.Context, id domain.ReminderID) (domain.Reminder, error)
+	// Reminders gives the open reminders of a Chat, by ID.
+	Reminders(ctx context.Context, chat domain.ChatID) ([]domain.Reminder, error)
 	// OpenReminders counts the open reminders of a Chat.
 	OpenReminders(ctx context.Context, chat domain.ChatID) (int, error)
 
 	// Usage sums the ledger by one group, the most expensive first.
 	Usage(ctx context.Context, f domain.UsageFilter) ([]domain.UsageSum, error)
+
+	// WorkFacts gives what a decision about the end of a Chat's work needs; Work is empty
+	// for a Chat that is no task Chat.
+	WorkFacts(ctx context.Context, chat domain.ChatID) (domain.WorkFacts, error)
+	Delegation(ctx context.Context, id domain.DelegationID) (domain.Delegation, error)
+	// Works gives Work of several pieces, in their order.
+	Works(ctx context.Context, ids []domain.DelegationID) ([][]domain.Delegation, error)
+	// DelegationOf gives the piece of work of an execution.
+	DelegationOf(ctx context.Context, id domain.ExecutionID) (domain.Delegation, error)
+	// Work gives a piece of work and all work above it, nearest first; of those above
+	// without their texts. It is empty when there is no such work.
+	Work(ctx context.Context, id domain.DelegationID) ([]domain.Delegation, error)
+	// Delegations lists the work that a Chat gave away, newest first.
+	Delegations(ctx context.Context, chat domain.ChatID, page domain.Page) ([]domain.Delegation, error)
+	// WorkViews gives how pieces of work are shown, in their order.
+	WorkViews(ctx context.Context, list []domain.Delegation) ([]domain.DelegationView, error)
+	// Untold gives the work that a Chat gave away and of whose end it was not told, oldest
+	// first.
+	Untold(ctx context.Context, chat domain.ChatID, limit int) ([]domain.Delegation, error)
+	// OpenBelow gives open work below a piece of work that has no open work below itself,
+	// by ID after a given one.
+	OpenBelow(ctx context.Context, id, after domain.DelegationID, limit int) ([]domain.DelegationID, error)
+	// Unpark sets free up to limit rows of each kind that a pause parked, due at a time,
+	// and gives the tasks to ring; none mean that nothing is left. Their versions move.
+	Unpark(ctx context.Context, by domain.DelegationID, due time.Time, limit int) ([]domain.Task, error)
 
 	// RenewLease moves the end of a lease of a call that is out. It reports false when
 	// the lease is another's by now. A Turn that has ended changes nothing: a call that

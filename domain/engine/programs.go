@@ -39,6 +39,10 @@ func (e *Engine) PrepareProgram(ctx context.Context, id domain.CallID, version i
 		if f.Turn.Status.Ended() || f.Chat.DeletedAt != nil {
 			return w.endProgram(domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
 		}
+		if held, err := w.heldUp(); held || err != nil {
+			return err
+		}
+		d.guard(f.Work)
 		if refusal := lastLook(d.at, f); refusal != nil {
 			refusal.Result = domain.TextProgramRefused(refusal.Result, f.Children)
 			return w.endProgram(*refusal)

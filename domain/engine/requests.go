@@ -77,6 +77,7 @@ func (w *callWork) end(r *domain.Request) error {
 		}
 	}
 	w.d.request(r)
+	w.answer = r.Decision
 	if w.f.Call.Request != r.ID || !w.f.Call.Open() {
 		return nil
 	}

@@ -90,9 +90,17 @@ func (e *Engine) openReview(d *draft, f *domain.CallFacts, r domain.Request) err
 		return err
 	}
 	d.in(&chat)
-	d.startTurn([]domain.Input{{Kind: domain.ItemNotice, From: domain.FromServer, Text: domain.TextReview(r), Authority: f.Turn.Authority}})
+	d.startTurn([]domain.Input{{Kind: domain.ItemNotice, From: domain.FromServer, Text: domain.TextReview(r, briefOf(f, r.Approver.Bot)), Authority: f.Turn.Authority}})
 	d.put(&next)
 	return nil
+}
+
+// briefOf is the task with which a Bot gave the work that asks, or "".
+func briefOf(asker *domain.CallFacts, bot domain.BotID) string {
+	if gaveFrom(asker, bot) == "" {
+		return ""
+	}
+	return asker.Work[0].Task
 }
 
 // closeReview stops a review Chat and archives it. The draft's Chat stays the one
@@ -207,7 +215,14 @@ func (e *Engine) deciderAttempt(ctx context.Context, at time.Time, asker *domain
 	if a.Rules, err = e.Store.RulesFor(ctx, r.Organization, bot, r.Member); err != nil {
 		return a, err
 	}
-	if r.Capability.Action == domain.ActionPlansRun || r.Capability.Action == domain.ActionBotsPromote {
+	if from := gaveFrom(asker, bot); from != "" {
+		a.Chat = from
+	}
+	switch r.Capability.Action {
+	case domain.ActionPlansRun, domain.ActionBotsPromote, domain.ActionDelegationsContinue:
+		if a.Chat != "" {
+			a.Exempt = "work that it gave"
+		}
 		asking, err := e.Store.Bot(ctx, r.Bot)
 		if err != nil {
 			return a, err
@@ -217,6 +232,14 @@ func (e *Engine) deciderAttempt(ctx context.Context, at time.Time, asker *domain
 		}
 	}
 	return a, nil
+}
+
+// gaveFrom is the Chat from which a Bot gave the work that asks, or "".
+func gaveFrom(asker *domain.CallFacts, bot domain.BotID) domain.ChatID {
+	if len(asker.Work) == 0 || asker.Work[0].Giver != bot {
+		return ""
+	}
+	return asker.Work[0].Parent.Chat
 }
 
 // CarryDecision carries a Bot's decision to the Request that it reviews. judged is
@@ -284,7 +307,7 @@ func (e *Engine) planDecision(ctx context.Context, d *draft, w *callWork, judged
 	}
 	ev := domain.Reviewed{At: d.at, Chat: w.f.Chat.ID, Bot: w.f.Turn.Bot, Decision: said.Decision, Scope: said.Scope, Reason: said.Reason,
 		Rule: said.Rule, Holds: holds, Next: r.NextDecider(archived), GrantID: newID[domain.GrantID](domain.PrefixGrant),
-		RuleID: newID[domain.RuleID](domain.PrefixRule), Endorsed: grantIDs(len(r.Endorsements))}
+		RuleID: newID[domain.RuleID](domain.PrefixRule), From: gaveFrom(&asker, w.f.Turn.Bot), Endorsed: grantIDs(len(r.Endorsements))}
 	if err != nil {
 		return err
 	}
@@ -413,6 +436,9 @@ func (e *Engine) stopChat(ctx context.Context, id domain.ChatID) error {
 		}
 		d.in(&chat)
 		if err := e.stopTurn(ctx, d, chat.Turn); err != nil {
+			return err
+		}
+		if err := e.settleWork(ctx, d); err != nil {
 			return err
 		}
 		return e.reviewOver(ctx, d, &chat)

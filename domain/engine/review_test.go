@@ -266,7 +266,7 @@ func TestWhileABotDecides(t *testing.T) {
 	})
 	t.Run("the Chat is interrupted", func(t *testing.T) {
 		w, chat, _, r := open(t)
-		_, err := w.engine.Interrupt(t.Context(), w.me, chat)
+		_, err := w.engine.Interrupt(t.Context(), w.me, chat, false)
 		w.must(err)
 		over(w, r)
 		if r := w.request(r.ID); r.Status != domain.RequestCancelled {
@@ -301,7 +301,7 @@ func TestWhileABotDecides(t *testing.T) {
 	}{
 		{"the review's time is up", func(w *world, r domain.Request) { w.clock.forward(engine.DefaultReviewLimit) }},
 		{"the review is interrupted", func(w *world, r domain.Request) {
-			_, err := w.engine.Interrupt(w.t.Context(), w.me, r.Review)
+			_, err := w.engine.Interrupt(w.t.Context(), w.me, r.Review, false)
 			w.must(err)
 		}},
 		{"the review is deleted", func(w *world, r domain.Request) { w.must(w.engine.DeleteChat(w.t.Context(), w.me, r.Review)) }},

@@ -223,7 +223,7 @@ func TestAnotherMemberSeesNothing(t *testing.T) {
 	w.wantCode(err, domain.CodeNotFound)
 	_, err = w.engine.PostMessage(t.Context(), eve, chat, "hello")
 	w.wantCode(err, domain.CodeNotFound)
-	_, err = w.engine.Interrupt(t.Context(), eve, chat)
+	_, err = w.engine.Interrupt(t.Context(), eve, chat, false)
 	w.wantCode(err, domain.CodeNotFound)
 	w.wantCode(w.engine.DeleteChat(t.Context(), eve, chat), domain.CodeNotFound)
 	_, err = w.engine.Connection(t.Context(), eve, w.mail.ID)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"openbot/domain"
@@ -10,7 +11,10 @@ import (
 
 // Step is one model step that a worker may take.
 type Step struct {
-	Request  domain.ModelRequest
+	Request domain.ModelRequest
+	// Reply is what the model answered before its work was paused; the model is not asked
+	// again. Nil asks it.
+	Reply    *domain.ModelReply
 	facts    domain.StepFacts
 	read     []domain.Input // of the inbox: what the model got to see
 	box      *toolbox
@@ -31,29 +35,63 @@ const freshFor = 250 * time.Millisecond
 // PrepareStep loads a Turn for its next model step. It gives nil when the step is
 // not wanted any more: the Turn moved on, waits, or ended.
 func (e *Engine) PrepareStep(ctx context.Context, id domain.TurnID, version int64) (*Step, error) {
+	for range maxGates {
+		step, again, err := e.prepareStep(ctx, id, version)
+		if err != nil || !again {
+			return step, err
+		}
+	}
+	return nil, nil // the sweep comes back
+}
+
+func (e *Engine) prepareStep(ctx context.Context, id domain.TurnID, version int64) (_ *Step, again bool, _ error) {
 	facts, err := e.Store.StepFacts(ctx, id)
 	if domain.IsCode(err, domain.CodeNotFound) {
-		return nil, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	now := e.now()
 	if facts.Turn.Version != version || !e.stepWanted(&facts) {
-		return nil, nil
+		return nil, false, nil
 	}
 	if facts.Turn.Tries > 0 && facts.Turn.DueAt != nil && domain.Before(now, *facts.Turn.DueAt) {
-		return nil, nil // rung early; the timer or the sweep comes back
+		return nil, false, nil // rung early; the timer or the sweep comes back
 	}
-	if err := e.addRights(ctx, &facts, facts.Inbox); err != nil {
-		return nil, err
+	if len(facts.Work) > 0 {
+		if wait, again, err := e.gateStep(ctx, &facts); wait || err != nil {
+			return nil, again, err
+		}
+	}
+	read := facts.Inbox
+	if facts.Turn.Held != nil {
+		read = readInputs(facts.Inbox, facts.Turn.Held.Read)
+	}
+	if err := e.addRights(ctx, &facts, read); err != nil {
+		return nil, false, err
 	}
 	box := e.toolboxFor(&facts)
-	step := &Step{Request: e.modelRequest(&facts, box), facts: facts, read: facts.Inbox, box: box, loadedAt: now}
-	if facts.Bot.ArchivedAt != nil {
-		return nil, e.FailStep(ctx, step, &domain.ModelError{Message: "The Bot is archived."})
+	step := &Step{Request: e.modelRequest(&facts, box), facts: facts, read: read, box: box, loadedAt: now}
+	if held := facts.Turn.Held; held != nil {
+		step.Reply = &domain.ModelReply{Text: held.Text, Calls: held.Calls}
+		step.Request.Model = held.Model
 	}
-	return step, nil
+	if facts.Bot.ArchivedAt != nil {
+		return nil, false, e.FailStep(ctx, step, &domain.ModelError{Message: "The Bot is archived."})
+	}
+	return step, false, nil
+}
+
+// readInputs gives the input that a reply had read.
+func readInputs(inbox []domain.Input, read []domain.InputID) []domain.Input {
+	var out []domain.Input
+	for _, in := range inbox {
+		if slices.Contains(read, in.ID) {
+			out = append(out, in)
+		}
+	}
+	return out
 }
 
 // addRights adds the rights behind input that this step reads, so that it narrows
@@ -85,6 +123,15 @@ func (e *Engine) stepWanted(f *domain.StepFacts) bool {
 // PushStep says that the model call is still under way. It reports false when the
 // step is not wanted any more.
 func (e *Engine) PushStep(ctx context.Context, s *Step) (bool, error) {
+	if len(s.facts.Work) > 0 {
+		path, err := e.Store.Work(ctx, s.facts.Work[0].ID)
+		if err != nil {
+			return false, err
+		}
+		if domain.HeldBy(path).Stopping != "" {
+			return false, nil // a cancel aborts the model call; a pause keeps its reply
+		}
+	}
 	return e.Store.PushTurn(ctx, s.facts.Turn.ID, s.facts.Turn.Version, e.now().Add(domain.LeaseTime))
 }
 
@@ -99,7 +146,9 @@ type stepWork struct {
 	step       int
 	read       []domain.Input
 	program    *domain.Call // the program that makes the calls; nil when the model does
-	at         time.Time
+	d          *draft
+	work       *domain.Delegation // the row of the Chat's own work in the draft, or nil
+	touched    map[domain.DelegationID]bool
 	reminders  []*domain.Reminder  // that this step sets
 	reminded   []domain.ReminderID // that this step cancels
 	open       *int                // reminders of the Chat before this step; nil until they are counted
@@ -112,7 +161,15 @@ func (s *Step) work() *stepWork {
 
 // unread is the input that came after the model had read the inbox. It is complete
 // whenever the commit goes through: input moves the version of the Chat.
-func (w *stepWork) unread() []domain.Input { return w.facts.Inbox[len(w.read):] }
+func (w *stepWork) unread() []domain.Input {
+	var unread []domain.Input
+	for _, in := range w.facts.Inbox {
+		if !slices.ContainsFunc(w.read, func(r domain.Input) bool { return r.ID == in.ID }) {
+			unread = append(unread, in)
+		}
+	}
+	return unread
+}
 
 // CommitStep saves what a model answered: its text, its calls with the check of
 // each, and where the Turn goes from there. A step that is not wanted any more is
@@ -127,11 +184,18 @@ func (e *Engine) CommitStep(ctx context.Context, s *Step, reply domain.ModelRepl
 				return err
 			}
 			if !wanted {
-				d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, &s.facts, s.Request.Model, reply.Usage, 0))
+				e.noteLate(d, s, reply.Usage)
 				return nil
 			}
 		}
 		first = false
+		switch h := domain.HeldBy(s.facts.Work); {
+		case h.Stopping != "":
+			e.noteLate(d, s, reply.Usage)
+			return nil
+		case h.Paused != "":
+			return e.holdReply(d, s.work(), h.Paused, s.Request.Model, reply)
+		}
 		return e.planStep(ctx, d, s.work(), s.Request.Model, reply)
 	})
 }
@@ -147,8 +211,10 @@ func (e *Engine) reload(ctx context.Context, s *Step) (bool, error) {
 	if facts.Turn.Version != s.facts.Turn.Version || !e.stepWanted(&facts) {
 		return false, nil
 	}
-	if len(facts.Inbox) < len(s.read) {
-		return false, nil // taken meanwhile: the Turn was read before that
+	for _, in := range s.read {
+		if !slices.ContainsFunc(facts.Inbox, func(i domain.Input) bool { return i.ID == in.ID }) {
+			return false, nil // taken meanwhile: the Turn was read before that
+		}
 	}
 	if err := e.addRights(ctx, &facts, s.read); err != nil {
 		return false, err
@@ -161,11 +227,17 @@ func (e *Engine) reload(ctx context.Context, s *Step) (bool, error) {
 
 func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model string, reply domain.ModelReply) error {
 	d.in(&w.chat)
+	w.d = d
 	w.takeInbox(d)
-	w.at = d.at
 	before := w.turn.Status
 	cost := e.cost(w.facts.Organization.Settings, model, reply.Usage)
-	d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, w.facts, model, reply.Usage, 1))
+	d.guard(w.facts.Work)
+	if w.turn.Held == nil {
+		d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, w.facts, model, reply.Usage, 1))
+		if err := w.countStep(d, cost); err != nil {
+			return err
+		}
+	}
 	if reply.Text != "" || len(reply.Calls) == 0 {
 		d.item(domain.Item{Turn: w.turn.ID, Step: w.step, Kind: domain.ItemAnswer, From: string(w.bot.ID), Text: reply.Text})
 	}
@@ -175,6 +247,9 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 			return err
 		}
 		d.turn(before, &next)
+		if err := d.endWork(next, w.facts.Work, w.work, w.facts.OpenWork, len(w.unread())); err != nil {
+			return err
+		}
 		return e.reviewOver(ctx, d, &w.chat)
 	}
 	if w.chat.Kind == domain.ChatReview && w.step > e.ReviewSteps {
@@ -230,7 +305,7 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 func (w *stepWork) takeInbox(d *draft) {
 	for _, in := range w.read {
 		d.commit.Taken = append(d.commit.Taken, in.ID)
-		d.item(domain.Item{Turn: w.turn.ID, Kind: in.Kind, From: in.From, Text: in.Text})
+		d.item(domain.Item{Turn: w.turn.ID, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})
 		w.turn.Authority = domain.AddAuthority(w.turn.Authority, in.Authority...)
 	}
 }
@@ -256,6 +331,19 @@ func (e *Engine) FailStep(ctx context.Context, s *Step, failure *domain.ModelErr
 		}
 		w := s.work()
 		before := w.turn.Status
+		switch h := domain.HeldBy(s.facts.Work); {
+		case h.Stopping != "":
+			return nil
+		case h.Paused != "":
+			parked, err := domain.DecideTurn(w.turn, domain.Parked{At: d.at, By: h.Paused})
+			if err != nil {
+				return err
+			}
+			d.guard(s.facts.Work)
+			d.in(&w.chat)
+			d.turn(before, &parked)
+			return nil
+		}
 		next, err := domain.DecideTurn(w.turn, domain.ModelFailed{At: d.at, Temporary: failure.Temporary, Message: safeText(failure.Message)})
 		if err != nil {
 			return err
@@ -267,6 +355,10 @@ func (e *Engine) FailStep(ctx context.Context, s *Step, failure *domain.ModelErr
 		d.turn(before, &next)
 		if next.Status.Ended() {
 			d.startNext(w.unread())
+			if err := d.endWork(next, w.facts.Work, nil, w.facts.OpenWork, 0); err != nil {
+				return err
+			}
+			d.guard(w.facts.Work)
 			return e.reviewOver(ctx, d, &w.chat)
 		}
 		return nil
@@ -283,5 +375,8 @@ func (e *Engine) planFailure(ctx context.Context, d *draft, w *stepWork, usage d
 	}
 	d.turn(before, &next)
 	d.startNext(w.unread())
+	if err := d.endWork(next, w.facts.Work, w.work, w.facts.OpenWork, 0); err != nil {
+		return err
+	}
 	return e.reviewOver(ctx, d, &w.chat)
 }

@@ -11,7 +11,7 @@ import (
 
 func (w *world) interrupt(chat domain.ChatID) {
 	w.t.Helper()
-	_, err := w.engine.Interrupt(w.t.Context(), w.me, chat)
+	_, err := w.engine.Interrupt(w.t.Context(), w.me, chat, false)
 	w.must(err)
 }
 
@@ -279,7 +279,7 @@ func TestInterruptThatLosesTheRaceAgainstTheEnd(t *testing.T) {
 	w.store.beforeTurn = func(domain.TurnID) {
 		w.must(other.CommitStep(t.Context(), step, domain.ModelReply{Text: "done"}))
 	}
-	if _, err := w.engine.Interrupt(t.Context(), w.me, chat); err != nil {
+	if _, err := w.engine.Interrupt(t.Context(), w.me, chat, false); err != nil {
 		t.Errorf("the stop of a Turn that has just ended gave %v", err)
 	}
 	w.wantStatus(turn, domain.TurnCompleted)

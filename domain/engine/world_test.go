@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -229,6 +230,28 @@ func (a *app) most() int {
 	return n
 }
 
+// emptyDatabase is the file of a database that holds the schema and nothing else. It is
+// made once: migrating for every test took most of their time.
+var emptyDatabase = sync.OnceValues(func() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "openbot-schema")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "openbot.db")
+	store, err := repository.Open(context.Background(), repository.Options{File: file})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Migrate(context.Background()); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
+
 // newWorld makes a world beside others: most of a test's time is the disk's.
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -239,7 +262,15 @@ func newWorld(t *testing.T) *world {
 // newWorldAlone is for subtests whose outcome the next one needs.
 func newWorldAlone(t *testing.T) *world {
 	t.Helper()
-	store, err := repository.Open(t.Context(), repository.Options{File: filepath.Join(t.TempDir(), "openbot.db")})
+	file := filepath.Join(t.TempDir(), "openbot.db")
+	schema, err := emptyDatabase()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, schema, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, err := repository.Open(t.Context(), repository.Options{File: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,9 +279,6 @@ func newWorldAlone(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	if err := store.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	models := model.New(model.Options{})
 	t.Cleanup(models.Close)
 	w := &world{t: t, store: &hookedStore{Store: store}, apps: &app{sends: map[domain.CallID]int{}}, models: models,
@@ -355,6 +383,14 @@ func (w *world) work(task domain.Task) {
 		w.must(w.engine.FireReminder(ctx, domain.ReminderID(task.Subject)))
 	case domain.TaskTokenClose:
 		w.must(w.engine.CloseRights(ctx, task.Subject))
+	case domain.TaskWorkElapse:
+		w.must(w.engine.ElapseWork(ctx, domain.DelegationID(task.Subject)))
+	case domain.TaskWorkNotify:
+		w.must(w.engine.NotifyWork(ctx, domain.DelegationID(task.Subject)))
+	case domain.TaskWorkClose:
+		w.must(w.engine.CloseWork(ctx, domain.DelegationID(task.Subject)))
+	case domain.TaskWorkResume:
+		w.must(w.engine.ResumeWork(ctx, domain.DelegationID(task.Subject)))
 	case domain.TaskConnectionLook:
 		c, err := w.engine.LookTarget(ctx, domain.ConnectionID(task.Subject))
 		w.must(err)

@@ -15,6 +15,7 @@ import (
 
 	"openbot/config"
 	"openbot/program"
+	_ "time/tzdata" // zones of triggers, also where the machine has none
 )
 
 // version is set by the build.

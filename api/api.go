@@ -117,6 +117,7 @@ func (s *server) routes() {
 	s.requestRoutes()
 	s.chatRoutes()
 	s.delegationRoutes()
+	s.triggerRoutes()
 	s.turnRoutes()
 	s.observeRoutes()
 	s.botRoutes()

@@ -16,6 +16,7 @@ import (
 var update = flag.Bool("update", false, "write the golden answers anew")
 
 var anyID = regexp.MustCompile(`\b(org|mem|tok|bot|chat|turn|call|req|grt|rul|con|dlg|ntc|hook)_[0-9a-f]{32}\b`)
+var anyRun = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
 var anySecret = regexp.MustCompile(`\b(obt_[A-Za-z0-9_-]{43}|whsec_[A-Za-z0-9+/=]+)`)
 
 // goldenBook writes down answers with stable names in place of IDs.
@@ -39,6 +40,7 @@ func (g *goldenBook) stable(s string) string {
 		g.names[id] = fmt.Sprintf("<%s %d>", kind, g.count[kind])
 		return g.names[id]
 	})
+	s = anyRun.ReplaceAllString(s, "<run>")
 	return anySecret.ReplaceAllString(s, "<secret>")
 }
 

@@ -34,6 +34,10 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 	ctx := hc.Context()
 	i := infoFrom(ctx)
 	i.route = r
+	if r.signed {
+		s.guardSigned(hc, gc, next)
+		return
+	}
 	if r.role == "" {
 		next(hc)
 		return
@@ -75,6 +79,21 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 			return
 		}
 	}
+	next(huma.WithContext(hc, ctx))
+}
+
+// guardSigned stands before operations that are allowed by a signature over the body.
+func (s *server) guardSigned(hc huma.Context, gc *gin.Context, next func(huma.Context)) {
+	ctx, cancel := context.WithTimeout(hc.Context(), requestTimeout)
+	defer cancel()
+	i := infoFrom(ctx)
+	body, p := readSigned(gc.Writer, gc.Request)
+	if p != nil {
+		s.refuse(gc, p)
+		return
+	}
+	gc.Request.Body = http.NoBody
+	i.signed, i.header, i.address = body, gc.Request.Header, gc.ClientIP()
 	next(huma.WithContext(hc, ctx))
 }
 

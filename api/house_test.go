@@ -222,6 +222,14 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 		return h.engine.FireReminder(ctx, domain.ReminderID(task.Subject))
 	case domain.TaskTokenClose:
 		return h.engine.CloseRights(ctx, task.Subject)
+	case domain.TaskWorkElapse:
+		return h.engine.ElapseWork(ctx, domain.DelegationID(task.Subject))
+	case domain.TaskWorkNotify:
+		return h.engine.NotifyWork(ctx, domain.DelegationID(task.Subject))
+	case domain.TaskWorkClose:
+		return h.engine.CloseWork(ctx, domain.DelegationID(task.Subject))
+	case domain.TaskWorkResume:
+		return h.engine.ResumeWork(ctx, domain.DelegationID(task.Subject))
 	}
 	return nil
 }

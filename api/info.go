@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 
 	"openbot/domain"
@@ -16,6 +17,9 @@ type info struct {
 	secret    string   // of the token, to look again while a stream is open
 	key       string   // Idempotency-Key
 	body      [32]byte // fingerprint of method, path and body
+	signed    []byte   // the body of an operation that a signature allows
+	header    http.Header
+	address   string
 }
 
 type infoKey struct{}

@@ -25,6 +25,9 @@ func TestKeysGiveTheFirstAnswer(t *testing.T) {
 				body = with(t, body, "name", `"other"`)
 			case "createGrant":
 				body = strings.Replace(body, "bot_00000000000000000000000000000001", mine["bot"], 1)
+			case "cancelDelegation": // its commandKey is the same thing as the header
+				id, _ := h.given(`/call mail__send_email {"to":"ann@example.com"}`)
+				path, body = o.at(belongings{"delegation": id}), `{"commandKey":"`+key+`"}`
 			case "interruptChat": // not that of the Request
 				path = o.at(belongings{"chat": text(h.ok(201, "POST", "/v1/chats", `{}`)["id"])})
 			}

@@ -32,6 +32,8 @@ func (s *server) document() huma.Config {
 				{Name: "Grants", Description: "Kept decisions, each for one Bot and one capability."},
 				{Name: "Rules", Description: "Kept decisions in plain language, read by a judge model."},
 				{Name: "Chats", Description: "Conversations with Bots, their Turns and their events."},
+				{Name: "Delegations", Description: "Work that Bots gave away, and its runs."},
+				{Name: "Triggers", Description: "What gives work to Bots at times or on a signal."},
 				{Name: "Usage", Description: "What models used, and what it cost."},
 				{Name: "Bots", Description: "Agents, with their role, instructions and memory."},
 				{Name: "Connections", Description: "The ways to Apps."},

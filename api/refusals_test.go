@@ -86,7 +86,8 @@ type belongings map[string]string
 
 // tags are those of an ID that names nothing, by the name of its path parameter.
 var tags = map[string]string{"bot": "BotNotFound", "chat": "ChatNotFound", "turn": "TurnNotFound", "request": "RequestNotFound",
-	"connection": "ConnectionNotFound", "tool": "ToolNotFound", "grant": "GrantNotFound", "rule": "RuleNotFound", "member": "MemberNotFound", "token": "TokenNotFound"}
+	"connection": "ConnectionNotFound", "tool": "ToolNotFound", "grant": "GrantNotFound", "rule": "RuleNotFound", "member": "MemberNotFound", "token": "TokenNotFound",
+	"delegation": "DelegationNotFound", "execution": "ExecutionNotFound"}
 
 // bodies fit each operation with a body.
 var bodies = map[string]string{
@@ -97,7 +98,7 @@ var bodies = map[string]string{
 	"refreshConnection": `{}`, "createTool": `{"name":"x","schema":{"type":"object"},"endpoint":"https://x.example"}`,
 	"changeChat": `{"title":"x"}`, "createRule": `{"text":"Never x."}`, "changeRule": `{"enabled":false}`, "previewRule": `{"text":"Never x."}`,
 	"createGrant": `{"bot":"bot_00000000000000000000000000000001","capability":{"action":"bots.spawn","target":"*"},"decision":"deny","scope":"lifetime"}`,
-	"changeTool":  `{"description":"x"}`, "changeSettings": `{"requestTimeoutMs":5000}`,
+	"changeTool":  `{"description":"x"}`, "cancelDelegation": `{"commandKey":"stop-1"}`, "changeSettings": `{"requestTimeoutMs":5000}`,
 }
 
 // owned makes one of everything.
@@ -111,6 +112,7 @@ func (h *house) owned() belongings {
 	b["grant"] = text(h.ok(201, "POST", "/v1/grants", `{"bot":"`+b["bot"]+`","capability":{"action":"bots.spawn","target":"*"},"decision":"deny","scope":"lifetime"}`)["id"])
 	b["token"], _ = h.token(`["read"]`)
 	b["member"] = text(h.ok(201, "POST", "/v1/members", `{"name":"Else"}`)["id"])
+	b["delegation"], b["execution"] = h.given(`/say done`)
 	return b
 }
 
@@ -204,7 +206,7 @@ func TestWhatIsNotYoursIsNotThere(t *testing.T) {
 		}
 		tag := tags[name]
 		prefix, _, _ := strings.Cut(mine[name], "_")
-		for _, id := range []string{"x", prefix + "_1", prefix + "_" + strings.Repeat("0", 31) + "G", prefix + "_" + strings.Repeat("0", 33),
+		for _, id := range []string{"x9", prefix + "_1", prefix + "_" + strings.Repeat("0", 31) + "G", prefix + "_" + strings.Repeat("0", 33),
 			strings.ToUpper(mine[name]), prefix + "_" + strings.Repeat("0", 32), "%00", prefix + "_%00", "..%2f..", "%F0%9F%90%B1", "'%20OR%201=1"} {
 			p := h.refused(h.call(o.method, o.at(belongings{name: id}), bodies[o.id]), 404, tag)
 			if detail := text(p["detail"]); strings.Contains(detail, id) {

@@ -21,6 +21,7 @@ type route struct {
 	role    string // needed to call it; "" for what anybody may call
 	status  int    // of success
 	stream  bool   // Server-Sent Events: no deadline
+	signed  bool   // a signature over the body allows it, whatever form the body has
 	errors  []int  // beside those that every operation can give
 	// optionalBody is set where a body may be left out.
 	optionalBody bool

@@ -4,7 +4,7 @@ import "time"
 
 // Row is an aggregate that a commit writes: *Organization, *Member, *Token, *Bot,
 // *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool, *Preview,
-// *Delegation or *Reminder.
+// *Delegation, *Reminder or *Trigger.
 //
 // A row with Version 0 is inserted with version 1. Any other is updated where its
 // id and version still stand, and its version goes up by one; when that touches no
@@ -25,6 +25,7 @@ func (r *Connection) rowID() string   { return string(r.ID) }
 func (r *Preview) rowID() string      { return string(r.ID) }
 func (r *HostTool) rowID() string     { return string(r.ID) }
 func (r *Delegation) rowID() string   { return string(r.ID) }
+func (r *Trigger) rowID() string      { return string(r.ID) }
 func (r *Reminder) rowID() string     { return string(r.ID) }
 
 // RowID gives the ID of a row, by which rows of one commit are ordered.
@@ -46,6 +47,8 @@ type Commit struct {
 	Gates      []WorkGate  // work above; each must still be as it was seen
 	Cost       *WorkCost   // added to work and to all work above it
 	StopWork   *StopWork   // stops all work that a Chat gave away
+	// CloseReminders takes the reminders of Chats whose work was stopped.
+	CloseReminders []ChatID
 }
 
 // WorkGate is a piece of work as a commit below it saw it: the commit fails with

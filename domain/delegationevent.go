@@ -95,6 +95,9 @@ func DecideDelegation(g Delegation, ev DelegationEvent) (Delegation, error) {
 	case WorkRefused:
 		next.end(DelegationFailed, ev.Why, ev.At)
 	case Stepped:
+		if g.StoppingAt != nil {
+			return g, workConflict("The work is being stopped.")
+		}
 		next.Steps++
 		if g.Status == DelegationQueued {
 			next.Status = DelegationRunning

@@ -101,7 +101,6 @@ type DelegationView struct {
 	Delegation Delegation
 	Above      []Delegation // all work above it, nearest first
 	Request    RequestID    // that decides about its pause or start, or ""
-	Out        bool         // some call of it is out or of unknown outcome
 }
 
 // Page is a slice of a list by key, newest first.

@@ -118,11 +118,13 @@ func TestEveryTurnStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 		rows: func(status string) []domain.Turn {
 			base := domain.Turn{ID: "turn_1", Status: domain.TurnStatus(status), Authority: []domain.Authority{{Member: "mem_1", Token: "tok_1"}},
 				Steps: 3, CreatedAt: noon, UpdatedAt: noon, Version: 4}
-			tired, long, open := base, base, base
+			tired, long, open, held, parked := base, base, base, base, base
 			tired.Tries = domain.MaxModelTries - 1
 			long.Steps = domain.MaxTurnSteps - 1
 			open.OpenCalls = 2
-			return []domain.Turn{base, tired, long, open}
+			held.Held = &domain.HeldReply{Model: "m", Text: "kept"}
+			parked.ParkedBy = "dlg_1"
+			return []domain.Turn{base, tired, long, open, held, parked}
 		},
 		status: func(turn domain.Turn) string { return string(turn.Status) },
 		end:    func(turn domain.Turn) bool { return turn.Status.Ended() },
@@ -137,6 +139,9 @@ func TestEveryTurnStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 				decide(domain.CallsMoved{At: later, Open: 1})},
 			domain.TurnStopped:   {decide(domain.Stopped{At: later})},
 			domain.TurnConcluded: {decide(domain.Concluded{At: later, Answer: "done"})},
+			domain.TurnParked:    {decide(domain.Parked{At: later, By: "dlg_1"}), decide(domain.Parked{At: later})},
+			domain.TurnHeld: {decide(domain.ReplyHeld{At: later, By: "dlg_1", Reply: domain.HeldReply{Model: "m", Text: "kept"}}),
+				decide(domain.ReplyHeld{At: later})},
 		},
 	}.run(t)
 }
@@ -176,10 +181,12 @@ func TestEveryCallStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 			case domain.CallAllowed, domain.CallChecking:
 				own, judged := c, c
 				own.Kind, judged.Judgings = domain.CallOwn, domain.MaxJudgings
+				parked := c
+				parked.ParkedBy = "dlg_1"
 				program, stuck := c, c
 				program.Kind, program.Program = domain.CallProgram, &domain.ProgramState{Seed: 7, Tries: 1}
 				stuck.Kind, stuck.Program = domain.CallProgram, &domain.ProgramState{Seed: 7, Tries: domain.MaxProgramTries}
-				return []domain.Call{c, own, judged, program, stuck}
+				return []domain.Call{c, own, judged, program, stuck, parked}
 			case domain.CallWaiting:
 				program := c
 				program.Kind, program.Program = domain.CallProgram, &domain.ProgramState{Seed: 7}
@@ -204,6 +211,7 @@ func TestEveryCallStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 			domain.CallEventStarted: {decide(domain.ProgramStarted{At: later})},
 			domain.CallEventPaused:  {decide(domain.ProgramPaused{At: later}), decide(domain.ProgramPaused{At: later, Again: true})},
 			domain.CallEventWoken:   {decide(domain.ProgramWoken{At: later})},
+			domain.CallEventParked:  {decide(domain.CallParked{At: later, By: "dlg_1"}), decide(domain.CallParked{At: later})},
 			domain.CallEventCarried: {decide(domain.Carried{At: later}), decide(domain.Carried{At: later, Failed: true})},
 		},
 	}.run(t)

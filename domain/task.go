@@ -40,6 +40,8 @@ const (
 	TaskWorkResume TaskKind = "work.resume"
 	// TaskTokenClose closes the Requests of a revoked token or a disabled Member.
 	TaskTokenClose TaskKind = "token.close"
+	// TaskTriggerFire gives the work of a trigger whose time has come.
+	TaskTriggerFire TaskKind = "trigger.fire"
 	// TaskReminderFire gives a reminder to its Chat.
 	TaskReminderFire TaskKind = "reminder.fire"
 )
@@ -48,8 +50,8 @@ const (
 func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
 		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,
-		TaskRequestReview, TaskRulePreview, TaskProgramRun,
-		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume, TaskReminderFire}
+		TaskRequestReview, TaskRulePreview, TaskProgramRun, TaskReminderFire, TaskTriggerFire,
+		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume}
 }
 
 // Urgency orders tasks. Answers and resumed Turns come before new Turns, those

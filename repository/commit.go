@@ -178,6 +178,9 @@ func (s *Store) writesOf(rows []planned, c domain.Commit) ([]written, error) {
 		return nil, err
 	}
 	writes = append(writes, events...)
+	if len(c.CloseReminders) > 0 {
+		writes = append(writes, written{write: func(tx *gorm.DB) *gorm.DB { return tx.Where("chat_id IN ?", c.CloseReminders).Delete(&reminderRow{}) }})
+	}
 	if len(c.CloseChats) > 0 {
 		writes = append(writes, closeChats(c.CloseChats)...)
 	}

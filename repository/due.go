@@ -41,6 +41,8 @@ var dues = map[domain.TaskKind]due{
 		WHERE review_due_at <= ? ORDER BY review_due_at LIMIT ?`},
 	domain.TaskRulePreview: {times: 1, urgency: domain.UrgencyJudge, query: `SELECT id, version, due_at FROM previews
 		WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
+	domain.TaskTriggerFire: {times: 1, urgency: domain.UrgencyTurn, query: `SELECT id, next_at / 1000 AS version, next_at AS due_at FROM triggers
+		WHERE next_at <= ? ORDER BY next_at LIMIT ?`},
 	domain.TaskWorkElapse: {times: 1, urgency: domain.UrgencyTurn, query: `SELECT id, due_at / 1000 AS version, due_at FROM delegations
 		WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
 	domain.TaskWorkNotify: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, notice_due_at AS due_at FROM delegations

@@ -13,7 +13,7 @@ import (
 // largeTables are those that grow with use; a statement that reads one of them from
 // end to end is a fault.
 var largeTables = []string{"rules", "previews", "turns", "calls", "requests", "events", "items", "inputs", "chats", "grants", "kept_answers", "tokens", "members",
-	"bots", "connections", "reminders", "usage"}
+	"bots", "connections", "reminders", "usage", "delegations"}
 
 // rows of each large table, spread over many Members, Chats and Turns.
 const plentyRows = "WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < 20000) "
@@ -53,6 +53,15 @@ var plenty = []string{
 		`SELECT 'rul_' || i, 'org_' || (i % 500), 'mem_' || (i % 500), CASE WHEN i % 2 = 0 THEN 'bot_' || (i % 500) ELSE '' END, 'Never.', 'deny', i > 0, '', '', 0, 1 FROM g`,
 	`INSERT INTO previews (id, organization_id, member_id, bot_id, text, effect, number, results, tries, created_at, version) ` + plentyRows +
 		`SELECT 'prv_' || i, 'org_1', 'mem_1', '', 'Never.', 'deny', 1, '', 0, 9000000000000000 + i, 1 FROM g`,
+	// Ten pieces of work in each chain, and as many given by each of 2,000 Chats; each fifth is open.
+	`INSERT INTO delegations (id, organization_id, member_id, execution_id, above_id, parent_chat_id, parent_turn_id, parent_call_id, trigger_id, giver_id,
+		bot_id, chat_id, status, task, reason, result, limits, authority, steps, cost_nanos, clock, pause, call_id, gate, stop_why, notice, first_event,
+		last_event, notice_due_at, closing_due_at, resume_due_at, due_at, parked_by, ended_at, created_at, updated_at, version) ` + plentyRows +
+		`SELECT 'dlg_' || i, 'org_1', 'mem_1', 'run_' || i, CASE WHEN i % 10 = 0 THEN '' ELSE 'dlg_' || (i - 1) END, 'chat_' || (i % 2000), '', '', '', '',
+		'bot_1', 'chat_' || i, CASE WHEN i % 5 = 0 THEN 'running' ELSE 'completed' END, 'some task', '', '', '', '', 0, 0, '', '', '', 0, '', '', 0,
+		0, CASE WHEN i % 50 = 1 THEN 9000000000000000 + i END, CASE WHEN i % 50 = 5 THEN 9000000000000000 + i END, CASE WHEN i % 50 = 10 THEN 9000000000000000 + i END,
+		CASE WHEN i % 5 = 0 THEN 9000000000000000 + i END, CASE WHEN i % 50 = 15 THEN 'dlg_' || (i - 5) ELSE '' END, CASE WHEN i % 5 > 0 THEN 0 END, 0, 0, 1 FROM g`,
+	`UPDATE chats SET kind = 'task', parent = '{"chat":"chat_9","delegation":"dlg_1"}', delegation_id = 'dlg_9', last_turn_id = 'turn_1' WHERE id = 'chat_1'`,
 	`INSERT INTO items (chat_id, sequence, turn_id, step, kind, author, text, call_id, created_at) ` + plentyRows +
 		`SELECT 'chat_' || (i % 500), i, '', 0, '', '', 'some text of a message', '', 0 FROM g`,
 	`INSERT INTO inputs (id, chat_id, sequence, kind, author, text, authority, created_at) ` + plentyRows +
@@ -114,7 +123,7 @@ func TestEveryHotStatementReadsAnIndex(t *testing.T) {
 }
 
 // aliases are the short names that joined statements give to tables.
-var aliases = map[string]string{"t": "turns", "c": "chats", "k": "calls", "r": "requests", "b": "bots", "n": "connections", "m": "members"}
+var aliases = map[string]string{"t": "turns", "c": "chats", "d": "delegations", "k": "calls", "r": "requests", "b": "bots", "n": "connections", "m": "members"}
 
 func isLarge(name string) bool {
 	if full, ok := aliases[name]; ok {
@@ -183,6 +192,17 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.StepFacts(ctx, "turn_1"))
 	use(s.CallFacts(ctx, "call_1"))
 	use(s.TurnFacts(ctx, "turn_1"))
+	use(s.WorkFacts(ctx, "chat_1"))
+	use(s.Delegation(ctx, "dlg_5"))
+	use(s.DelegationOf(ctx, "run_5"))
+	use(s.Work(ctx, "dlg_9"))
+	use(s.Works(ctx, []domain.DelegationID{"dlg_9", "dlg_19"}))
+	use(s.Helpers(ctx, "chat_1"))
+	use(s.Delegations(ctx, "chat_1", page))
+	use(s.WorkViews(ctx, []domain.Delegation{{ID: "dlg_5", Above: "dlg_4", Status: domain.DelegationPaused}}))
+	use(s.Untold(ctx, "chat_1", 20))
+	use(s.OpenBelow(ctx, "dlg_4", "dlg_1", 20))
+	use(s.Unpark(ctx, "dlg_4", now, 20))
 	use(s.Inbox(ctx, "chat_1"))
 	use(s.RenewLease(ctx, "call_1", "lease", now))
 	use(s.PushTurn(ctx, "turn_4", 1, now))
@@ -207,7 +227,11 @@ func useEverything(t *testing.T, s *repository.Store) {
 	must(t, err)
 	turn, err := s.Turn(ctx, "turn_1")
 	must(t, err)
-	must(t, s.Commit(ctx, domain.Commit{Rows: []domain.Row{&chat, &turn}, Taken: []domain.InputID{"ntc_1"}, CloseChats: []domain.ChatID{"chat_2"}, Reminded: []domain.ReminderID{"ntc_1"},
+	work, err := s.Delegation(ctx, "dlg_5")
+	must(t, err)
+	must(t, s.Commit(ctx, domain.Commit{Rows: []domain.Row{&work, &chat, &turn}, Gates: []domain.WorkGate{{ID: "dlg_4"}, {ID: "dlg_3"}},
+		Cost: &domain.WorkCost{Path: []domain.DelegationID{"dlg_5", "dlg_4"}, Nanos: 1}, StopWork: &domain.StopWork{Chat: "chat_10"}, Taken: []domain.InputID{"ntc_1"},
+		CloseChats: []domain.ChatID{"chat_2"}, CloseReminders: []domain.ChatID{"chat_3"}, Reminded: []domain.ReminderID{"ntc_1"},
 		Kept: &domain.KeptAnswer{Member: "mem_1", Key: "new"}}))
 }
 
@@ -224,9 +248,13 @@ func TestFactsTakeFewStatements(t *testing.T) {
 			most int
 			load func() error
 		}{
-			{"StepFacts", 10, func() error { _, err := store.StepFacts(t.Context(), "turn_1"); return err }},
-			{"CallFacts", 4, func() error { _, err := store.CallFacts(t.Context(), "call_1"); return err }},
-			{"TurnFacts", 3, func() error { _, err := store.TurnFacts(t.Context(), "turn_1"); return err }},
+			{"StepFacts", 10, func() error { _, err := store.StepFacts(t.Context(), "turn_2"); return err }},
+			{"StepFacts of a task Chat", 12, func() error { _, err := store.StepFacts(t.Context(), "turn_1"); return err }},
+			{"CallFacts", 4, func() error { _, err := store.CallFacts(t.Context(), "call_2"); return err }},
+			{"CallFacts of a task Chat", 5, func() error { _, err := store.CallFacts(t.Context(), "call_1"); return err }},
+			{"WorkFacts", 5, func() error { _, err := store.WorkFacts(t.Context(), "chat_1"); return err }},
+			{"Work", 1, func() error { _, err := store.Work(t.Context(), "dlg_9"); return err }},
+			{"TurnFacts", 5, func() error { _, err := store.TurnFacts(t.Context(), "turn_1"); return err }},
 		} {
 			number = 0
 			must(t, c.load())

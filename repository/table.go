@@ -66,6 +66,7 @@ var tables = []table{
 	tableOf("rules", fromRule),
 	tableOf("previews", fromPreview),
 	tableOf("reminders", fromReminder),
+	tableOf("triggers", fromTrigger),
 }
 
 // placeOf gives a row's index in tables and where its version is.
@@ -101,6 +102,8 @@ func placeOf(row domain.Row) (int, *int64, error) {
 		return 13, &row.Version, nil
 	case *domain.Reminder:
 		return 14, &row.Version, nil
+	case *domain.Trigger:
+		return 15, &row.Version, nil
 	}
 	return 0, nil, domain.Errorf(domain.CodeInternal, "CommitRow", "No table keeps a %s.", fmt.Sprintf("%T", row))
 }

@@ -31,6 +31,13 @@ func askPath(into *[]domain.Delegation, id domain.DelegationID) question {
 	return askList("read work and all work above it", into, delegationRow.domain, func(db *gorm.DB) *gorm.DB { return db.Raw(pathText(), id) })
 }
 
+// aboveText is the same for a piece that is above another itself.
+var aboveText = sync.OnceValue(func() string { return strings.Replace(pathText(), "above_id, 0 FROM", "above_id, 1 FROM", 1) })
+
+func askAbove(into *[]domain.Delegation, id domain.DelegationID) question {
+	return askList("read the work above", into, delegationRow.domain, func(db *gorm.DB) *gorm.DB { return db.Raw(aboveText(), id) })
+}
+
 // openWorkQuery counts what keeps the work of a Chat open. Calls that the Chat's own
 // pause made are among the work calls.
 const openWorkQuery = `SELECT
@@ -43,7 +50,7 @@ const openWorkQuery = `SELECT
 func askOpenWork(into *domain.OpenWork, chat domain.ChatID) question {
 	type row struct{ Given, Requests, Out, Reminders int64 }
 	return askOne("count of open work", func(r row) error {
-		into.Given, into.Requests, into.Out, into.Reminders = r.Given, r.Requests, r.Out, r.Reminders
+		*into = domain.OpenWork{Given: r.Given, Requests: r.Requests, Out: r.Out, Reminders: r.Reminders}
 		return nil
 	}, openWorkQuery, chat, chat, chat, chat, chat)
 }
@@ -126,7 +133,7 @@ func (s *Store) Delegations(ctx context.Context, chat domain.ChatID, page domain
 }
 
 // WorkViews gives how pieces of work are shown beside what they hold: the work above
-// them, the Request that decides about each, and whether some call of it is out.
+// them, and the Request that decides about each.
 func (s *Store) WorkViews(ctx context.Context, list []domain.Delegation) ([]domain.DelegationView, error) {
 	views := make([]domain.DelegationView, len(list))
 	err := s.together(ctx, func(ask ask) error {
@@ -138,7 +145,7 @@ func (s *Store) WorkViews(ctx context.Context, list []domain.Delegation) ([]doma
 				continue
 			}
 			if g.Above != "" {
-				questions = append(questions, askPath(&views[i].Above, g.Above))
+				questions = append(questions, askAbove(&views[i].Above, g.Above))
 			}
 			if g.Status == domain.DelegationPaused || g.Status == domain.DelegationAuthorizing {
 				questions = append(questions, asking("read the Request of work", func(db *gorm.DB) *gorm.DB {

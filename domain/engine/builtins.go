@@ -50,7 +50,7 @@ var builtins = sync.OnceValue(func() []builtin {
 		define("openbot_run_code", programDescription,
 			`{"type":"object","properties":{"program":{"type":"string","minLength":1,"maxLength":262144}},"required":["program"],"additionalProperties":false}`,
 			domain.CallProgram, nil),
-	}, ownTools()...), append(workTools(), reminderTools()...)...)
+	}, append(reminderTools(), ownTools()...)...), workTools()...)
 })
 
 const programDescription = "Runs a JavaScript program that makes many calls of App tools. The program is the body of an async function: it may await, and what it returns is the result. " +

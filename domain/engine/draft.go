@@ -21,7 +21,7 @@ type draft struct {
 func (d *draft) empty() bool {
 	c := d.commit
 	return len(c.Rows) == 0 && len(c.Items) == 0 && len(c.Inputs) == 0 && len(c.Taken) == 0 && len(c.Events) == 0 &&
-		c.StopWork == nil && len(c.Reminded) == 0 && len(c.Usage) == 0
+		c.StopWork == nil && len(c.Reminded) == 0 && len(c.Usage) == 0 && len(c.CloseReminders) == 0
 }
 
 // put adds rows to write.
@@ -199,6 +199,11 @@ func (d *draft) rings() []domain.Task {
 				continue
 			}
 			t = domain.Task{Kind: domain.TaskTokenClose, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyRest}
+		case *domain.Trigger:
+			if r.NextAt == nil || r.NextAt.Sub(d.at) > nearTimer {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskTriggerFire, Subject: string(r.ID), Revision: r.NextAt.UnixMilli(), Urgency: domain.UrgencyTurn, At: *r.NextAt}
 		case *domain.Delegation:
 			tasks = append(tasks, workRings(r, d.at, d.trace)...)
 			continue

@@ -170,6 +170,9 @@ type Store interface {
 	// for a Chat that is no task Chat.
 	WorkFacts(ctx context.Context, chat domain.ChatID) (domain.WorkFacts, error)
 	Delegation(ctx context.Context, id domain.DelegationID) (domain.Delegation, error)
+	Trigger(ctx context.Context, id domain.TriggerID) (domain.Trigger, error)
+	// Triggers lists a Member's triggers that are not deleted, newest first.
+	Triggers(ctx context.Context, member domain.MemberID, page domain.Page) ([]domain.Trigger, error)
 	// Works gives Work of several pieces, in their order.
 	Works(ctx context.Context, ids []domain.DelegationID) ([][]domain.Delegation, error)
 	// DelegationOf gives the piece of work of an execution.

@@ -149,9 +149,9 @@ type stepWork struct {
 	d          *draft
 	work       *domain.Delegation // the row of the Chat's own work in the draft, or nil
 	touched    map[domain.DelegationID]bool
+	at         time.Time
 	reminders  []*domain.Reminder  // that this step sets
 	reminded   []domain.ReminderID // that this step cancels
-	open       *int                // reminders of the Chat before this step; nil until they are counted
 }
 
 func (s *Step) work() *stepWork {
@@ -191,7 +191,7 @@ func (e *Engine) CommitStep(ctx context.Context, s *Step, reply domain.ModelRepl
 		first = false
 		switch h := domain.HeldBy(s.facts.Work); {
 		case h.Stopping != "":
-			e.noteLate(d, s, reply.Usage)
+			d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, &s.facts, s.Request.Model, reply.Usage, 0))
 			return nil
 		case h.Paused != "":
 			return e.holdReply(d, s.work(), h.Paused, s.Request.Model, reply)
@@ -232,7 +232,7 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 	before := w.turn.Status
 	cost := e.cost(w.facts.Organization.Settings, model, reply.Usage)
 	d.guard(w.facts.Work)
-	if w.turn.Held == nil {
+	if w.turn.Held == nil { // else it is counted and paid for
 		d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, w.facts, model, reply.Usage, 1))
 		if err := w.countStep(d, cost); err != nil {
 			return err

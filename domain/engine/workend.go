@@ -276,11 +276,7 @@ func (e *Engine) releaseWork(ctx context.Context, id domain.DelegationID, why st
 		if err := e.closeWorkCalls(ctx, d, f.Chat.ID); err != nil {
 			return err
 		}
-		if f.OpenWork.Reminders > 0 {
-			if err := e.dropReminders(ctx, d); err != nil {
-				return err
-			}
-		}
+		d.commit.CloseReminders = append(d.commit.CloseReminders, f.Chat.ID)
 		for _, in := range f.Inbox {
 			d.commit.Taken = append(d.commit.Taken, in.ID)
 			d.item(domain.Item{Turn: f.Chat.LastTurn, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})

@@ -70,6 +70,7 @@ func (e *Engine) holdReply(d *draft, w *stepWork, by domain.DelegationID, model 
 		held.Read = append(held.Read, in.ID)
 	}
 	cost := e.cost(w.facts.Organization.Settings, model, reply.Usage)
+	d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, w.facts, model, reply.Usage, 1))
 	before := w.turn.Status
 	next, err := domain.DecideTurn(w.turn, domain.ReplyHeld{At: d.at, By: by, Reply: held, Usage: reply.Usage, Cost: cost})
 	if err != nil {

@@ -140,8 +140,9 @@ func (e *Engine) ObserveExecution(ctx context.Context, p domain.Principal, id do
 			last = now.LastEvent
 		}
 		for i, ev := range events {
-			if last > 0 && ev.Sequence > last {
-				return events[:i], nil
+			if last > 0 && ev.Sequence >= last {
+				over() // what is given now is still sent
+				return events[:i+1], nil
 			}
 		}
 		return events, nil

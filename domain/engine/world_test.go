@@ -383,6 +383,8 @@ func (w *world) work(task domain.Task) {
 		w.must(w.engine.FireReminder(ctx, domain.ReminderID(task.Subject)))
 	case domain.TaskTokenClose:
 		w.must(w.engine.CloseRights(ctx, task.Subject))
+	case domain.TaskTriggerFire:
+		w.must(w.engine.FireTrigger(ctx, domain.TriggerID(task.Subject)))
 	case domain.TaskWorkElapse:
 		w.must(w.engine.ElapseWork(ctx, domain.DelegationID(task.Subject)))
 	case domain.TaskWorkNotify:

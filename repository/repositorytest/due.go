@@ -119,7 +119,20 @@ var dues = []promise{
 				expect(domain.TaskTokenClose, string(m.ID), 1, m.ClosingDueAt, domain.UrgencyRest)
 			}
 		}
-		for _, kind := range []domain.TaskKind{domain.TaskGrantSettle, domain.TaskConnectionLook, domain.TaskTokenClose} {
+		for _, dueAt := range []*time.Time{now, late, soon, nil} {
+			g := w.newWork(chat, "")
+			g.DueAt, g.NoticeDueAt, g.ClosingDueAt, g.ResumeDueAt = dueAt, dueAt, dueAt, dueAt
+			w.commit(g)
+			if dueAt != now && dueAt != late {
+				continue
+			}
+			expect(domain.TaskWorkElapse, string(g.ID), dueAt.UnixMilli(), dueAt, domain.UrgencyTurn)
+			expect(domain.TaskWorkNotify, string(g.ID), 1, dueAt, domain.UrgencyAnswer)
+			expect(domain.TaskWorkClose, string(g.ID), 1, dueAt, domain.UrgencyTurn)
+			expect(domain.TaskWorkResume, string(g.ID), 1, dueAt, domain.UrgencyAnswer)
+		}
+		for _, kind := range []domain.TaskKind{domain.TaskGrantSettle, domain.TaskConnectionLook, domain.TaskTokenClose,
+			domain.TaskWorkElapse, domain.TaskWorkNotify, domain.TaskWorkClose, domain.TaskWorkResume} {
 			want[kind] = append(want[kind][1:], want[kind][0])
 		}
 

@@ -173,9 +173,16 @@ var facts = []promise{
 		ended.EndedAt = ptr(w.now)
 		pending, decided, elsewhere := w.newRequest(first), w.newRequest(first), w.newRequest(w.newCall(other, 1, 0))
 		decided.Status = domain.RequestAllowed
-		w.commit(chat, turn, other, late, first, ended, pending, decided, elsewhere)
+		// What belongs to work of the Chat, whichever Turn made it, and survives a stop.
+		work, done := w.newCall(other, domain.WorkStep, 0), w.newCall(turn, domain.WorkStep, 1)
+		done.EndedAt = ptr(w.now)
+		asked := w.newRequest(work)
+		asked.Capability.Action = domain.ActionDelegationsContinue
+		w.commit(chat, turn, other, late, first, ended, pending, decided, elsewhere, work, done, asked)
 		w.same("facts", must[domain.TurnFacts](w)(w.store.TurnFacts(w.ctx, turn.ID)), domain.TurnFacts{
-			Chat: *chat, Turn: *turn, Open: []domain.Call{*first, *late}, Requests: []domain.Request{*pending}})
+			Chat: *chat, Turn: *turn, Open: []domain.Call{*first, *late}, Requests: []domain.Request{*pending},
+			WorkCalls: []domain.Call{*work}, WorkRequests: []domain.Request{*asked}})
+		w.same("calls of the Turn", ids(must[[]domain.Call](w)(w.store.TurnCalls(w.ctx, turn.ID))), ids([]domain.Call{*ended, *first, *late}))
 	}},
 	{"facts that are mixed of old and new hold the old version of the Chat", func(w *world) {
 		w.settle()

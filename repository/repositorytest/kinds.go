@@ -60,6 +60,17 @@ func kindOf[D any, P interface {
 	return k
 }
 
+// partly lets a field that is written once hold a part that may change.
+func partly[P domain.Row](k kind, keep func(before, row P)) kind {
+	changed := k.changed
+	k.changed = func(before domain.Row, seed int) domain.Row {
+		row := changed(before, seed)
+		keep(before.(P), row.(P))
+		return row
+	}
+	return k
+}
+
 // kinds lists every kind of row, with the fields that are written once.
 var kinds = []kind{
 	kindOf("organization", domain.PrefixOrganization, func(ctx context.Context, s engine.Store, id string) (domain.Organization, error) {
@@ -81,9 +92,11 @@ var kinds = []kind{
 	kindOf("host tool", domain.PrefixHostTool, func(ctx context.Context, s engine.Store, id string) (domain.HostTool, error) {
 		return s.HostTool(ctx, domain.HostToolID(id))
 	}, nil, "Organization", "CreatedAt"),
-	kindOf("chat", domain.PrefixChat, func(ctx context.Context, s engine.Store, id string) (domain.Chat, error) {
+	partly(kindOf("chat", domain.PrefixChat, func(ctx context.Context, s engine.Store, id string) (domain.Chat, error) {
 		return s.Chat(ctx, domain.ChatID(id))
-	}, nil, "Organization", "Member", "Bot", "Kind", "Parent", "Request", "CreatedAt"),
+	}, nil, "Organization", "Member", "Bot", "Kind", "Request", "CreatedAt"), func(before, row *domain.Chat) {
+		row.Parent.Chat = before.Parent.Chat // its Delegation is that of the newest round
+	}),
 	kindOf("turn", domain.PrefixTurn, func(ctx context.Context, s engine.Store, id string) (domain.Turn, error) {
 		return s.Turn(ctx, domain.TurnID(id))
 	}, nil, "Organization", "Chat", "Bot", "Member", "CreatedAt"),
@@ -95,14 +108,14 @@ var kinds = []kind{
 		}
 		return call, err
 	}, nil, "Organization", "Member", "Chat", "Turn", "Step", "Position", "Parent", "Code", "ModelID", "Name", "Kind", "Capability", "Connection",
-		"Revision", "Tool", "Arguments", "Digest", "Reason", "CreatedAt"),
+		"Revision", "Tool", "Arguments", "Digest", "Reason", "Delegation", "CreatedAt"),
 	kindOf("request", domain.PrefixRequest, func(ctx context.Context, s engine.Store, id string) (domain.Request, error) {
 		return s.Request(ctx, domain.RequestID(id))
-	}, nil, "Organization", "Member", "Bot", "Capability", "Reason", "Chain", "Chat", "Turn", "Call", "Delegation", "Arguments",
+	}, nil, "Organization", "Member", "Bot", "Capability", "Reason", "Chain", "Chat", "Turn", "Call", "Asked", "Delegation", "Limit", "Arguments",
 		"App", "Code", "Plan", "OnExpire", "Unknown", "Tags", "CreatedAt"),
 	kindOf("grant", domain.PrefixGrant, func(ctx context.Context, s engine.Store, id string) (domain.Grant, error) {
 		return s.Grant(ctx, domain.GrantID(id))
-	}, nil, "Organization", "Member", "Bot", "Capability", "Decision", "Scope", "Chat", "Revision", "Source", "Request", "Parent", "CreatedAt"),
+	}, nil, "Organization", "Member", "Bot", "Capability", "Limit", "Decision", "Scope", "Chat", "Revision", "Source", "Request", "Parent", "CreatedAt"),
 	kindOf("rule", domain.PrefixRule, func(ctx context.Context, s engine.Store, id string) (domain.Rule, error) {
 		return s.Rule(ctx, domain.RuleID(id))
 	}, nil, "Organization", "Member", "Bot", "Source", "Keeper", "Request", "CreatedAt"),
@@ -112,6 +125,14 @@ var kinds = []kind{
 	kindOf("reminder", domain.PrefixReminder, func(ctx context.Context, s engine.Store, id string) (domain.Reminder, error) {
 		return s.Reminder(ctx, domain.ReminderID(id))
 	}, nil, "Organization", "Member", "Chat", "Bot", "Text", "Authority", "DueAt", "CreatedAt"),
+	// What it cost is counted by Commit.Cost alone.
+	kindOf("delegation", domain.PrefixDelegation, func(ctx context.Context, s engine.Store, id string) (domain.Delegation, error) {
+		return s.Delegation(ctx, domain.DelegationID(id))
+	}, nil, "Organization", "Member", "Execution", "Above", "Parent", "Trigger", "Giver", "Bot", "Chat", "Task", "Reason", "Limits", "CostNanos",
+		"FirstEvent", "CreatedAt"),
+	kindOf("trigger", domain.PrefixTrigger, func(ctx context.Context, s engine.Store, id string) (domain.Trigger, error) {
+		return s.Trigger(ctx, domain.TriggerID(id))
+	}, nil, "Organization", "Member", "Kind", "CreatedAt"),
 }
 
 func versionOf(row domain.Row) int64 { return reflect.ValueOf(row).Elem().FieldByName("Version").Int() }

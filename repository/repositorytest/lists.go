@@ -79,6 +79,24 @@ func pagings(w *world) []paging {
 }
 
 var lists = []promise{
+	{"the helpers of a Chat are its session Bots that are not archived", func(w *world) {
+		w.settle()
+		bot := func(kind domain.BotKind, chat domain.ChatID, archived bool) *domain.Bot {
+			b := &domain.Bot{ID: newID[domain.BotID](domain.PrefixBot), Organization: w.org.ID, Kind: kind, Member: w.member.ID, Chat: chat}
+			if archived {
+				b.ArchivedAt = ptr(w.now)
+			}
+			w.commit(b)
+			return b
+		}
+		a, b := bot(domain.BotSession, "chat_1", false), bot(domain.BotSession, "chat_1", false)
+		bot(domain.BotSession, "chat_1", true)
+		bot(domain.BotSession, "chat_2", false)
+		bot(domain.BotLasting, "chat_1", false)
+		bot(domain.BotSession, "", false)
+		w.same("helpers", ids(must[[]domain.Bot](w)(w.store.Helpers(w.ctx, "chat_1"))), []string{string(a.ID), string(b.ID)})
+		w.same("helpers of no Chat", len(must[[]domain.Bot](w)(w.store.Helpers(w.ctx, ""))), 0)
+	}},
 	{"pages under writes show each row that was there once, newest first", func(w *world) {
 		w.settle()
 		for _, list := range pagings(w) {

@@ -32,6 +32,8 @@ func Run(t *testing.T, open Open) {
 		{"deciding", deciding},
 		{"reminders", reminders},
 		{"usage", usage},
+		{"work", works},
+		{"parked", parking},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

@@ -107,6 +107,14 @@ func (w *world) newHostTool() *domain.HostTool {
 	return &domain.HostTool{ID: id, Organization: w.org.ID, Name: "tool " + string(id), Revision: 1, CreatedAt: w.now, UpdatedAt: w.now}
 }
 
+// newWork is work that runs, given by a Chat, in a task Chat that is not saved.
+func (w *world) newWork(from *domain.Chat, above domain.DelegationID) *domain.Delegation {
+	id := newID[domain.DelegationID](domain.PrefixDelegation)
+	return &domain.Delegation{ID: id, Organization: w.org.ID, Member: w.member.ID, Execution: domain.ExecutionID("run of " + string(id)), Above: above,
+		Parent: domain.WorkParent{Chat: from.ID}, Bot: w.bot.ID, Chat: newID[domain.ChatID](domain.PrefixChat), Status: domain.DelegationRunning,
+		Task: "task", Reason: "reason", Limits: domain.Limits{TimeMs: 1000}, StartedAt: ptr(w.now), CreatedAt: w.now, UpdatedAt: w.now}
+}
+
 func (w *world) newInput(chat *domain.Chat) domain.Input {
 	chat.LastInput++
 	return domain.Input{ID: newID[domain.InputID](domain.PrefixInput), Chat: chat.ID, Sequence: chat.LastInput, Kind: domain.ItemMessage,

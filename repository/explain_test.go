@@ -211,7 +211,6 @@ func useEverything(t *testing.T, s *repository.Store) {
 	}
 	use(s.Reminder(ctx, "ntc_1"))
 	use(s.OpenReminders(ctx, "chat_1"))
-	use(s.Reminders(ctx, "chat_1"))
 	for _, group := range domain.UsageGroups() {
 		use(s.Usage(ctx, domain.UsageFilter{Organization: "org_1", Member: "mem_1", Group: group, To: now, Limit: 20}))
 	}

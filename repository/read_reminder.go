@@ -13,13 +13,6 @@ func (s *Store) Reminder(ctx context.Context, id domain.ReminderID) (domain.Remi
 	return one(ctx, s, "Reminder", reminderRow.domain, byID(id))
 }
 
-// Reminders gives the open reminders of a Chat, by ID.
-func (s *Store) Reminders(ctx context.Context, chat domain.ChatID) ([]domain.Reminder, error) {
-	return list(ctx, s, "read the reminders of a Chat", reminderRow.domain, func(db *gorm.DB) *gorm.DB {
-		return db.Where("chat_id = ?", chat).Order("id")
-	})
-}
-
 // OpenReminders counts the open reminders of a Chat.
 func (s *Store) OpenReminders(ctx context.Context, chat domain.ChatID) (int, error) {
 	var number int

@@ -158,8 +158,6 @@ type Store interface {
 	Inbox(ctx context.Context, chat domain.ChatID) ([]domain.Input, error)
 	// Reminder gives one open reminder.
 	Reminder(ctx context.Context, id domain.ReminderID) (domain.Reminder, error)
-	// Reminders gives the open reminders of a Chat, by ID.
-	Reminders(ctx context.Context, chat domain.ChatID) ([]domain.Reminder, error)
 	// OpenReminders counts the open reminders of a Chat.
 	OpenReminders(ctx context.Context, chat domain.ChatID) (int, error)
 

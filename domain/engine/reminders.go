@@ -42,24 +42,21 @@ func remind(ctx context.Context, e *Engine, w *stepWork, arguments json.RawMessa
 	if err := domain.ReminderTextFits(in.Text); err != nil {
 		return "", err
 	}
-	due, err := domain.ReminderDue(w.d.at, (*int64)(in.At), (*int64)(in.AfterMs))
+	due, err := domain.ReminderDue(w.at, (*int64)(in.At), (*int64)(in.AfterMs))
 	if err != nil {
 		return "", err
 	}
-	if w.open == nil {
-		// A reminder that comes or goes meanwhile moves the version of the Chat, so that
-		// the number is right whenever the commit goes through.
-		open, err := e.Store.OpenReminders(ctx, w.chat.ID)
-		if err != nil {
-			return "", err
-		}
-		w.open = &open
+	// A reminder that comes or goes meanwhile moves the version of the Chat, so that the
+	// number is right whenever the commit goes through.
+	open, err := e.Store.OpenReminders(ctx, w.chat.ID)
+	if err != nil {
+		return "", err
 	}
-	if *w.open+len(w.reminders)-len(w.reminded) >= domain.MaxReminders {
+	if open+len(w.reminders)-len(w.reminded) >= domain.MaxReminders {
 		return "", fmt.Errorf("%d reminders of this Chat are open already, and more are not taken; cancel one first", domain.MaxReminders)
 	}
 	r := &domain.Reminder{ID: newID[domain.ReminderID](domain.PrefixReminder), Organization: w.chat.Organization, Member: w.turn.Member,
-		Chat: w.chat.ID, Bot: w.bot.ID, Text: in.Text, Authority: w.turn.Authority, DueAt: due, CreatedAt: w.d.at}
+		Chat: w.chat.ID, Bot: w.bot.ID, Text: in.Text, Authority: w.turn.Authority, DueAt: due, CreatedAt: w.at}
 	w.reminders = append(w.reminders, r)
 	return domain.TextReminderSet(*r), nil
 }
@@ -110,9 +107,8 @@ func (n *whole) UnmarshalJSON(raw []byte) error {
 }
 
 // FireReminder gives a reminder to its Chat when its time has come: an idle Chat starts
-// a Turn with it, a Turn under way reads it before its next step, and that of paused work
-// waits. The row of the reminder goes in the same commit, so that of any number of
-// workers one fires it.
+// a Turn with it, a Turn under way reads it before its next step. The row of the
+// reminder goes in the same commit, so that of any number of workers one fires it.
 func (e *Engine) FireReminder(ctx context.Context, id domain.ReminderID) error {
 	seen, err := e.Store.Reminder(ctx, id)
 	if err != nil {
@@ -128,32 +124,33 @@ func (e *Engine) FireReminder(ctx context.Context, id domain.ReminderID) error {
 			return err
 		}
 		d.commit.Reminded = append(d.commit.Reminded, r.ID)
-		if over, err := e.over(ctx, &chat); err != nil || over {
-			return err
+		if chat.DeletedAt != nil {
+			return nil
 		}
 		d.in(&chat)
-		d.deliver([]domain.Input{{ID: domain.InputID(r.ID), Kind: domain.ItemReminder, From: domain.FromServer,
-			Text: domain.TextReminder(r), Authority: r.Authority}})
+		if err := e.receive(ctx, d, domain.Input{ID: domain.InputID(r.ID), Kind: domain.ItemReminder, From: domain.FromServer,
+			Text: domain.TextReminder(r), Authority: r.Authority}); err != nil {
+			return err
+		}
 		d.event(domain.EventReminder, string(r.ID), map[string]any{"turn": chat.Turn, "reminder": r.ID})
 		return nil
 	})
 }
 
-// over reports whether a Chat takes nothing any more: it is deleted, or its work has
-// ended or is being stopped.
-func (e *Engine) over(ctx context.Context, chat *domain.Chat) (bool, error) {
-	if chat.DeletedAt != nil || chat.Delegation() == "" {
-		return chat.DeletedAt != nil, nil
+// receive gives input of the server to the draft's Chat. An idle one starts a Turn with
+// all that waits there, in order.
+func (e *Engine) receive(ctx context.Context, d *draft, in domain.Input) error {
+	if d.chat.Turn != "" {
+		d.enqueue(in)
+		return nil
 	}
-	path, err := e.Store.Work(ctx, chat.Delegation())
-	return len(path) == 0 || !path[0].Open() || domain.HeldBy(path).Stopping != "", err
-}
-
-// dropReminders cancels all open reminders of the draft's Chat: its work was stopped.
-func (e *Engine) dropReminders(ctx context.Context, d *draft) error {
-	open, err := e.Store.Reminders(ctx, d.chat.ID)
-	for _, r := range open {
-		d.commit.Reminded = append(d.commit.Reminded, r.ID)
+	waiting, err := e.Store.Inbox(ctx, d.chat.ID)
+	if err != nil {
+		return err
 	}
-	return err
+	for _, before := range waiting {
+		d.commit.Taken = append(d.commit.Taken, before.ID)
+	}
+	d.startTurn(append(waiting, in))
+	return nil
 }

@@ -35,6 +35,13 @@ func (w *world) open(chat domain.ChatID) int {
 	return n
 }
 
+func (w *world) chat(id domain.ChatID) domain.Chat {
+	w.t.Helper()
+	c, err := w.engine.Chat(w.t.Context(), w.me, id)
+	w.must(err)
+	return c
+}
+
 // fired counts the reminders in the history of a Chat.
 func (w *world) fired(chat domain.ChatID) int {
 	w.t.Helper()
@@ -409,5 +416,27 @@ func TestADeathAroundAReminderLosesAndRepeatsNothing(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// An idle Chat whose inbox still holds something takes all of it, in order.
+func TestAReminderTakesWhatWaitedBeforeIt(t *testing.T) {
+	w := newWorld(t)
+	chat := w.newChat()
+	w.reminded(chat, `{"text":"tea","afterMs":60000}`)
+	c := w.chat(chat)
+	c.LastInput++
+	w.must(w.store.Commit(t.Context(), domain.Commit{Rows: []domain.Row{&c}, Inputs: []domain.Input{{ID: "ntc_left", Chat: chat, Sequence: c.LastInput,
+		Kind: domain.ItemMessage, From: string(w.me.Member.ID), Text: "left behind", CreatedAt: w.clock.now(),
+		Authority: []domain.Authority{{Member: w.me.Member.ID, Token: w.me.Token.ID}}}}}))
+	w.clock.forward(time.Minute)
+	w.run()
+	w.wantStatus(w.chat(chat).LastTurn, domain.TurnCompleted)
+	text := w.texts(chat)
+	if left, tea := strings.Index(text, "left behind"), strings.Index(text, "Reminder: tea"); left < 0 || tea < left {
+		t.Errorf("the history is\n%s", text)
+	}
+	if inbox, err := w.store.Inbox(t.Context(), chat); err != nil || len(inbox) != 0 {
+		t.Errorf("%d inputs are left: %v", len(inbox), err)
 	}
 }

@@ -184,7 +184,7 @@ func (e *Engine) CommitStep(ctx context.Context, s *Step, reply domain.ModelRepl
 				return err
 			}
 			if !wanted {
-				e.noteLate(d, s, reply.Usage)
+				d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, &s.facts, s.Request.Model, reply.Usage, 0))
 				return nil
 			}
 		}
@@ -229,6 +229,7 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 	d.in(&w.chat)
 	w.d = d
 	w.takeInbox(d)
+	w.at = d.at
 	before := w.turn.Status
 	cost := e.cost(w.facts.Organization.Settings, model, reply.Usage)
 	d.guard(w.facts.Work)

@@ -15,11 +15,15 @@ func (e *Engine) entry(at time.Time, s domain.Settings, model string, purpose do
 
 // ofChat names the Chat and the Bot whose call it was.
 func ofChat(chat *domain.Chat, bot domain.BotID, u domain.UsageEntry) domain.UsageEntry {
-	u.Organization, u.Member, u.Chat, u.Bot, u.Delegation = chat.Organization, chat.Member, chat.ID, bot, chat.Delegation()
+	u.Organization, u.Member, u.Chat, u.Bot = chat.Organization, chat.Member, chat.ID, bot
+	if chat.Parent != nil {
+		u.Delegation = chat.Parent.Delegation
+	}
 	return u
 }
 
-// stepUsage is the line of a model call of a Turn.
+// stepUsage is the line of a model call of a Turn. steps is 0 for a reply that came too
+// late to count: it was paid for all the same.
 func (e *Engine) stepUsage(at time.Time, f *domain.StepFacts, model string, usage domain.ModelUsage, steps int64) domain.UsageEntry {
 	purpose := domain.PurposeTurn
 	if f.Chat.Kind == domain.ChatReview {
@@ -28,14 +32,6 @@ func (e *Engine) stepUsage(at time.Time, f *domain.StepFacts, model string, usag
 	u := ofChat(&f.Chat, f.Bot.ID, e.entry(at, f.Organization.Settings, model, purpose, usage))
 	u.Steps = steps
 	return u
-}
-
-// noteLate adds the line of a reply that came too late to count: it was paid for all the
-// same. One that was held has its line already.
-func (e *Engine) noteLate(d *draft, s *Step, usage domain.ModelUsage) {
-	if s.Reply == nil {
-		d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, &s.facts, s.Request.Model, usage, 0))
-	}
 }
 
 // noteJudge adds the line of a reading of Rules about a call, whatever comes of its

@@ -62,7 +62,6 @@ func (d *draft) left(open domain.OpenWork) domain.OpenWork {
 		}
 	}
 	open.Requests, open.Out = max(open.Requests, 0), max(open.Out, 0)
-	open.Reminders = max(open.Reminders-int64(len(d.commit.Reminded)), 0)
 	return open
 }
 

@@ -78,7 +78,6 @@ func (e *Engine) holdReply(d *draft, w *stepWork, by domain.DelegationID, model 
 	}
 	d.guard(w.facts.Work)
 	d.in(&w.chat)
-	d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, w.facts, model, reply.Usage, 1))
 	if err := w.countStep(d, cost); err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ var reminders = []promise{
 			return must[int](w)(w.store.OpenReminders(w.ctx, of.ID))
 		}
 		w.same("open", open(chat), 2)
-		w.same("reminders", must[[]domain.Reminder](w)(w.store.Reminders(w.ctx, chat.ID)), []domain.Reminder{*a, *b})
 		w.ok(w.store.Commit(w.ctx, domain.Commit{Reminded: []domain.ReminderID{a.ID}}))
 		w.code(w.store.Commit(w.ctx, domain.Commit{Reminded: []domain.ReminderID{a.ID}}), domain.CodeConflict)
 		w.code(w.store.Commit(w.ctx, domain.Commit{Reminded: []domain.ReminderID{b.ID, a.ID}}), domain.CodeConflict)

@@ -36,9 +36,8 @@ func TestWorkEndsWhenItsLastReminderIsCancelled(t *testing.T) {
 	w.say(chat, delegate(limited(map[string]any{"timeMs": 600_000}), remindInAMinute))
 	w.run()
 	g := w.onlyGiven(chat)
-	open, err := w.store.Reminders(t.Context(), g.Chat)
-	w.must(err)
-	w.say(g.Chat, `/call openbot_cancel_reminder {"reminder":"`+string(open[0].ID)+`"}`)
+	id := domain.ReminderID(reminderID.FindString(strings.Join(w.history(g.Chat), "\n")))
+	w.say(g.Chat, `/call openbot_cancel_reminder {"reminder":"`+string(id)+`"}`)
 	w.run()
 	if g = w.onlyGiven(chat); g.Status != domain.DelegationCompleted {
 		t.Errorf("the work is %s", g.Status)
@@ -52,12 +51,11 @@ func TestStoppedWorkDropsItsReminders(t *testing.T) {
 	w.say(chat, delegate(limited(map[string]any{"timeMs": 600_000}), remindInAMinute))
 	w.run()
 	g := w.onlyGiven(chat)
-	open, err := w.store.Reminders(t.Context(), g.Chat)
-	w.must(err)
-	_, err = w.engine.CancelDelegation(t.Context(), w.me, g.ID, "k")
+	id := domain.ReminderID(reminderID.FindString(strings.Join(w.history(g.Chat), "\n")))
+	_, err := w.engine.CancelDelegation(t.Context(), w.me, g.ID, "k")
 	w.must(err)
 	w.clock.forward(time.Minute)
-	w.must(w.engine.FireReminder(t.Context(), open[0].ID)) // before the work is closed
+	w.must(w.engine.FireReminder(t.Context(), id)) // before the work is closed
 	w.run()
 	w.sweepFor(15 * time.Second)
 	if g = w.onlyGiven(chat); g.Status != domain.DelegationCancelled || w.open(g.Chat) != 0 {

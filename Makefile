@@ -99,6 +99,17 @@ verify: ## check that module files, generated files and format are up to date
 	if [[ -n $$old ]]; then echo "Not in gofmt's format:"; echo "$$old"; exit 1; fi
 	go vet ./...
 
+# One after another, since each uses every core.
+FUZZTIME ?= 2m
+.PHONY: fuzz
+fuzz: ## look for inputs that break a promise (FUZZTIME=2m for each target)
+	@grep -rlE '^func Fuzz' --include='*_test.go' . | while read -r file; do \
+		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z]+).*/\1/p' "$$file"); do \
+			echo "$$target in $$(dirname "$$file")"; \
+			go test "$$(dirname "$$file")" -run XXX -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) || exit 1; \
+		done; \
+	done
+
 .PHONY: bench
 bench: ## measure the approval round on this machine (ARGS="..." are passed on)
 	go run ./bench $(ARGS)

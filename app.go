@@ -112,14 +112,7 @@ func (a *App) open(ctx context.Context) error {
 	if err := a.store.Ready(ctx); err != nil {
 		return err
 	}
-	secret := cfg.SecretKey
-	if secret.IsZero() {
-		var err error
-		if secret, err = config.SecretKey(cfg.Data); err != nil {
-			return err
-		}
-	}
-	sealer, err := apps.NewSealer(secret.Reveal())
+	secret, sealer, err := openSealer(cfg)
 	if err != nil {
 		return err
 	}
@@ -138,6 +131,9 @@ func (a *App) open(ctx context.Context) error {
 	a.engine = engine.New(engine.Options{Store: a.store, Ringer: a.queue, Live: a.queue, Limiter: a.queue, Models: a.models,
 		Sealer: sealer, Logger: a.log, DefaultModel: cfg.Models.Default, JudgeModel: cfg.Models.Judge, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
 		AllowCommands: cfg.Apps.AllowCommands})
+	if err := a.engine.PrepareKeys(ctx); err != nil {
+		return err
+	}
 	a.example = a.options.Example || role == "serve" && cfg.DatabaseURL.IsZero()
 	if role == "serve" || role == "worker" {
 		if err := a.openWorker(sealer); err != nil {
@@ -331,6 +327,7 @@ func (a *App) createToken(ctx context.Context, name, member string, scopes []str
 	if err != nil {
 		return "", err
 	}
+	ctx = engine.WithOrigin(ctx, &engine.Origin{Member: p.Member.ID, Operator: true})
 	in := engine.NewToken{Name: name, Member: domain.MemberID(member), Scopes: scopes}
 	if expires > 0 {
 		at := time.Now().Add(expires)

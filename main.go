@@ -45,6 +45,9 @@ func command() *cobra.Command {
 		roleCommand("scheduler", "Ring for what is due.", &file),
 		migrateCommand(&file),
 		tokenCommand(&file),
+		verifyCommand(&file),
+		auditCommand(&file),
+		keysCommand(&file),
 		&cobra.Command{Use: "config", Short: "Print the settings in force, secrets masked.", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				cfg, err := config.Load(file, os.Environ())

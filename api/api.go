@@ -115,6 +115,7 @@ func (s *server) routes() {
 	s.healthRoutes()
 	s.meRoutes()
 	s.requestRoutes()
+	s.approvalRoutes()
 	s.chatRoutes()
 	s.delegationRoutes()
 	s.triggerRoutes()
@@ -129,4 +130,6 @@ func (s *server) routes() {
 	s.grantRoutes()
 	s.ruleRoutes()
 	s.usageRoutes()
+	s.evidenceRoutes()
+	s.auditRoutes()
 }

@@ -52,12 +52,13 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 		s.refuse(gc, s.failure(ctx, err))
 		return
 	}
-	if err := mayCall(i.principal, r.role); err != nil {
-		s.refuse(gc, err)
+	i.identified(i.principal)
+	if err := s.count(ctx, r, i.principal); err != nil {
+		s.refuse(gc, s.failure(ctx, err))
 		return
 	}
-	if err := s.count(ctx, i.principal); err != nil {
-		s.refuse(gc, s.failure(ctx, err))
+	if err := mayCall(i.principal, r.role); err != nil {
+		s.refuse(gc, err)
 		return
 	}
 	if _, err := url.ParseQuery(gc.Request.URL.RawQuery); err != nil {
@@ -93,7 +94,7 @@ func (s *server) guardSigned(hc huma.Context, gc *gin.Context, next func(huma.Co
 		return
 	}
 	gc.Request.Body = http.NoBody
-	i.signed, i.header, i.address = body, gc.Request.Header, gc.ClientIP()
+	i.signed, i.header = body, gc.Request.Header
 	next(huma.WithContext(hc, ctx))
 }
 
@@ -119,10 +120,19 @@ func (s *server) refuse(gc *gin.Context, err error) {
 		gc.Data(kept.kept.Status, "application/json", append(kept.kept.Body, '\n'))
 		return
 	}
+	var script *ScriptError
+	if errors.As(err, &script) {
+		writeScriptError(gc, script)
+		return
+	}
 	writeProblem(gc, problemOf(err))
 }
 
 func writeProblem(gc *gin.Context, p *Problem) {
+	if isScript(gc.Request.URL.Path) {
+		writeScriptError(gc, scriptError(p))
+		return
+	}
 	for name, values := range p.GetHeaders() {
 		gc.Writer.Header()[name] = values
 	}

@@ -251,6 +251,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   string
+	script bool // of a route for scripts
 }
 
 // call sends one request with the first token.
@@ -283,7 +284,7 @@ func (h *house) as(secret, method, path, body string, headers ...string) answer 
 func (h *house) send(r *http.Request) answer {
 	w := httptest.NewRecorder()
 	h.handler.ServeHTTP(w, r)
-	a := answer{w.Code, w.Header(), w.Body.String()}
+	a := answer{w.Code, w.Header(), w.Body.String(), strings.HasPrefix(r.URL.Path, "/api/v1")}
 	h.fits(r, a)
 	return a
 }

@@ -103,7 +103,7 @@ func (s *server) acting(handle func(ctx context.Context, gc *gin.Context, p doma
 		if err != nil {
 			return err
 		}
-		infoFrom(ctx).principal = p
+		infoFrom(ctx).identified(p)
 		if err := mayCall(p, domain.RoleWrite); err != nil {
 			return err
 		}

@@ -183,7 +183,7 @@ func (s *server) signalTrigger(ctx context.Context, _ domain.Principal, in *Trig
 		return k
 	})
 	if domain.IsCode(err, domain.CodeUnauthenticated) {
-		err = s.countWrong(ctx, i.address, err)
+		err = s.countWrong(ctx, i.origin.Address, err)
 	}
 	return &struct{ Body Fired }{wireFired(fired)}, err
 }

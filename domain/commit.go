@@ -4,7 +4,7 @@ import "time"
 
 // Row is an aggregate that a commit writes: *Organization, *Member, *Token, *Bot,
 // *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool, *Preview,
-// *Delegation, *Reminder or *Trigger.
+// *Delegation, *Reminder, *Trigger, *SigningKey or *AuditHead.
 //
 // A row with Version 0 is inserted with version 1. Any other is updated where its
 // id and version still stand, and its version goes up by one; when that touches no
@@ -49,6 +49,8 @@ type Commit struct {
 	StopWork   *StopWork   // stops all work that a Chat gave away
 	// CloseReminders takes the reminders of Chats whose work was stopped.
 	CloseReminders []ChatID
+	Audit          []AuditEntry
+	Links          []AuditLink // of entries that are there already
 }
 
 // WorkGate is a piece of work as a commit below it saw it: the commit fails with

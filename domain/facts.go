@@ -118,6 +118,7 @@ type RequestFilter struct {
 	Action   string
 	Member   MemberID // of work for this Member, whoever decides it
 	Decided  bool     // allowed or denied
+	Known    bool     // not about a call whose outcome nobody knows
 }
 
 // GrantFilter narrows a list of Grants. Empty fields do not narrow.

@@ -43,6 +43,8 @@ type (
 	ReminderID string
 	// UsageID names one line of the ledger of usage.
 	UsageID string
+	// SigningKeyID names a key that signs receipts.
+	SigningKeyID string
 )
 
 // Prefixes of the IDs, as they stand on the wire.
@@ -65,6 +67,7 @@ const (
 	PrefixPreview      = "prv_"
 	PrefixReminder     = PrefixInput
 	PrefixUsage        = "use_"
+	PrefixSigningKey   = "key_"
 )
 
 // ValidID reports whether id is the prefix followed by 32 lower-case hex digits.

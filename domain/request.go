@@ -79,7 +79,8 @@ type Request struct {
 	ReviewDueAt   *time.Time // while a Bot must decide it: when somebody must look
 	Status        RequestStatus
 	Decision      *Decision
-	Revision      int64 // moves with approver, endorsements and status, at nothing else
+	Receipt       string // of the decision, signed with it; "" before
+	Revision      int64  // moves with approver, endorsements and status, at nothing else
 	CreatedAt     time.Time
 	ExpiresAt     time.Time
 	UpdatedAt     time.Time

@@ -39,7 +39,8 @@ type ResourceTemplate struct {
 	Template string `json:"template"`
 }
 
-// Redaction says what is masked for scripts besides secrets, which always are.
+// Redaction says what is masked for scripts besides secrets, which always are: what
+// stands under more names, mail addresses and telephone numbers.
 type Redaction struct {
 	Keys  []string `json:"keys"`
 	Mail  bool     `json:"mail"`
@@ -190,6 +191,9 @@ func (s Settings) Faults() []Fault {
 		if !toolPattern(r.Tool) || r.Template == "" || len(r.Template) > maxSettingText {
 			add(pathIndex("resourceTemplates", i), `needs a tool pattern and a template such as "mail:{to}"`)
 		}
+	}
+	if len(s.Redaction.Keys) > maxSettingEntries {
+		add("redaction.keys", "has too many entries, at most 1000")
 	}
 	for i, key := range s.Redaction.Keys {
 		if key == "" || len(key) > 100 {

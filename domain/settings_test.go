@@ -2,6 +2,7 @@ package domain_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,9 @@ func TestSettingsThatDoNotFit(t *testing.T) {
 		{"trustedSources[0]", func(s *domain.Settings) { s.TrustedSources = []string{"con_7"} }},
 		{"resourceTemplates[0]", func(s *domain.Settings) { s.ResourceTemplates = []domain.ResourceTemplate{{Tool: "con_7/x"}} }},
 		{"redaction.keys[0]", func(s *domain.Settings) { s.Redaction.Keys = []string{""} }},
+		{"redaction.keys[1]", func(s *domain.Settings) { s.Redaction.Keys = []string{"pin", strings.Repeat("x", 101)} }},
+		{"redaction.keys", func(s *domain.Settings) { s.Redaction.Keys = slices.Repeat([]string{"pin"}, 1001) }},
+		{"rateLimits.approvalsPerOrganization", func(s *domain.Settings) { s.RateLimits.ApprovalsPerOrganization = 1_000_001 }},
 		{"modelPrices.m", func(s *domain.Settings) {
 			s.ModelPrices = map[string]domain.SettingPrice{"m": {InputMicrosPerToken: -0.1}}
 		}},

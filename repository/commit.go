@@ -181,6 +181,12 @@ func (s *Store) writesOf(rows []planned, c domain.Commit) ([]written, error) {
 	if len(c.CloseReminders) > 0 {
 		writes = append(writes, written{write: func(tx *gorm.DB) *gorm.DB { return tx.Where("chat_id IN ?", c.CloseReminders).Delete(&reminderRow{}) }})
 	}
+	audit, err := s.insertAudit(c.Audit)
+	if err != nil {
+		return nil, err
+	}
+	writes = append(writes, audit...)
+	writes = append(writes, inserts(mapAll(c.Links, fromLink))...)
 	if len(c.CloseChats) > 0 {
 		writes = append(writes, closeChats(c.CloseChats)...)
 	}

@@ -13,7 +13,7 @@ import (
 // largeTables are those that grow with use; a statement that reads one of them from
 // end to end is a fault.
 var largeTables = []string{"rules", "previews", "turns", "calls", "requests", "events", "items", "inputs", "chats", "grants", "kept_answers", "tokens", "members",
-	"bots", "connections", "reminders", "usage", "delegations"}
+	"bots", "connections", "reminders", "usage", "delegations", "audit_entries", "audit_links"}
 
 // rows of each large table, spread over many Members, Chats and Turns.
 const plentyRows = "WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < 20000) "
@@ -77,6 +77,11 @@ var plenty = []string{
 	// A small organization beside the large one.
 	`INSERT INTO organizations VALUES ('org_2', '', '', 0, 0, 1)`,
 	`INSERT INTO members (id, organization_id, name, permissions, main_bot_id, created_at, updated_at, version) VALUES ('mem_small', 'org_2', '', '', '', 0, 0, 1)`,
+	`INSERT INTO audit_entries (organization_id, "position", kind, subject, actor_tag, actor_id, token_id, address, data, created_at) ` + plentyRows +
+		`SELECT 'org_' || (i % 4), i, 'kind_' || (i % 20), 'sub_' || i, 'Person', 'mem_' || (i % 500), '', '', '{}', i FROM g`,
+	`INSERT INTO audit_links (organization_id, "position", number, previous, hash) ` + plentyRows +
+		`SELECT 'org_' || (i % 4), i, i, '', '' FROM g`,
+	`INSERT INTO audit_heads (id, entries, hash, "position", signed, linked_at, version) VALUES ('org_1', 5000, '', 20000, '', 0, 1)`,
 }
 
 func TestEveryHotStatementReadsAnIndex(t *testing.T) {
@@ -163,7 +168,7 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.Request(ctx, "req_1"))
 	for _, filter := range []domain.RequestFilter{
 		{}, {Approver: "mem_1"}, {Approver: "mem_1", Status: domain.RequestPending}, {Approver: "mem_1", Status: domain.RequestDenied},
-		{Chat: "chat_1"}, {Bot: "bot_1"}, {Chat: "chat_1", Status: domain.RequestPending},
+		{Approver: "mem_1", Status: domain.RequestPending, Known: true}, {Chat: "chat_1"}, {Bot: "bot_1"}, {Chat: "chat_1", Status: domain.RequestPending},
 	} {
 		use(s.Requests(ctx, "org_1", filter, page))
 		use(s.Requests(ctx, "org_1", filter, domain.Page{Limit: 20}))
@@ -220,6 +225,16 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.ChatEvents(ctx, "chat_1", 1, 20))
 	use(s.MemberEvents(ctx, "mem_1", 1, 20))
 	use(s.LastPosition(ctx, "mem_1"))
+	for _, filter := range []domain.AuditFilter{{}, {Kind: "kind_1"}, {Subject: "sub_1"}, {Actor: "mem_1"}, {Actor: domain.TagExpiry}, {From: now}, {To: now}} {
+		use(s.Audit(ctx, "org_1", filter, 0, 20))
+		use(s.Audit(ctx, "org_1", filter, 5000, 20))
+		use(s.AuditAfter(ctx, "org_1", filter, 5000, 20))
+	}
+	use(s.AuditLinks(ctx, "org_1", 5000, 20))
+	use(s.AuditHead(ctx, "org_1"))
+	use(s.Unchained(ctx, "", 20))
+	use(s.Organizations(ctx, "", 20))
+	use(s.SigningKeys(ctx))
 	use(s.Standing(ctx, now))
 
 	chat, err := s.Chat(ctx, "chat_1")

@@ -31,6 +31,9 @@ func filterRequests(db *gorm.DB, org domain.OrganizationID, filter domain.Reques
 	if filter.Decided {
 		db = db.Where("status IN ('allowed', 'denied')")
 	}
+	if filter.Known {
+		db = db.Where("unknown = ''")
+	}
 	switch filter.Status {
 	case "":
 	case domain.RequestPending:

@@ -37,6 +37,7 @@ type requestRow struct {
 	ReviewDueAt    *int64
 	Status         domain.RequestStatus
 	Decision       document[*domain.Decision]
+	Receipt        string
 	Revision       int64
 	Created        int64 `gorm:"column:created_at;<-:create"`
 	ExpiresAt      int64
@@ -53,7 +54,7 @@ func fromRequest(q *domain.Request, version int64) requestRow {
 		ApproverGrant: q.Approver.Grant, ApproverRule: q.Approver.Rule, Chain: documentOf(q.Chain), ChatID: q.Chat,
 		TurnID: q.Turn, CallID: q.Call, AskedID: q.Asked, DelegationID: q.Delegation, LimitKind: q.Limit, Arguments: string(q.Arguments), App: documentOf(q.App),
 		Unknown: documentOf(q.Unknown), Endorsements: documentOf(q.Endorsements), Tags: documentOf(q.Tags),
-		ReviewVerdict: documentOf(q.ReviewVerdict), Status: q.Status, Decision: documentOf(q.Decision), Revision: q.Revision,
+		ReviewVerdict: documentOf(q.ReviewVerdict), Status: q.Status, Decision: documentOf(q.Decision), Receipt: q.Receipt, Revision: q.Revision,
 		Created: micros(q.CreatedAt), ExpiresAt: micros(q.ExpiresAt), Updated: micros(q.UpdatedAt), Version: version}
 }
 
@@ -64,6 +65,6 @@ func (r requestRow) domain() domain.Request {
 			Rule: r.ApproverRule}, Chain: r.Chain.value, Chat: r.ChatID, Turn: r.TurnID, Call: r.CallID,
 		Asked: r.AskedID, Delegation: r.DelegationID, Limit: r.LimitKind, Arguments: raw(r.Arguments), App: r.App.value, Unknown: r.Unknown.value,
 		Endorsements: r.Endorsements.value, Tags: r.Tags.value, ReviewVerdict: r.ReviewVerdict.value, Status: r.Status,
-		Decision: r.Decision.value, Revision: r.Revision, CreatedAt: moment(r.Created), ExpiresAt: moment(r.ExpiresAt),
+		Decision: r.Decision.value, Receipt: r.Receipt, Revision: r.Revision, CreatedAt: moment(r.Created), ExpiresAt: moment(r.ExpiresAt),
 		UpdatedAt: moment(r.Updated), Version: r.Version}
 }

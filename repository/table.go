@@ -67,6 +67,8 @@ var tables = []table{
 	tableOf("previews", fromPreview),
 	tableOf("reminders", fromReminder),
 	tableOf("triggers", fromTrigger),
+	tableOf("signing_keys", fromSigningKey),
+	tableOf("audit_heads", fromHead),
 }
 
 // placeOf gives a row's index in tables and where its version is.
@@ -104,6 +106,10 @@ func placeOf(row domain.Row) (int, *int64, error) {
 		return 14, &row.Version, nil
 	case *domain.Trigger:
 		return 15, &row.Version, nil
+	case *domain.SigningKey:
+		return 16, &row.Version, nil
+	case *domain.AuditHead:
+		return 17, &row.Version, nil
 	}
 	return 0, nil, domain.Errorf(domain.CodeInternal, "CommitRow", "No table keeps a %s.", fmt.Sprintf("%T", row))
 }

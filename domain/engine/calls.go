@@ -284,6 +284,8 @@ func (w *callWork) heldUp() (bool, error) {
 }
 
 func (e *Engine) callWork(ctx context.Context, d *draft, f *domain.CallFacts) *callWork {
+	before := f.Call
+	d.was(&before)
 	return &callWork{ctx: ctx, e: e, d: d, f: f}
 }
 

@@ -111,6 +111,8 @@ func (e *Engine) editConnection(ctx context.Context, p domain.Principal, id doma
 		if c, err = e.changeableConnection(ctx, p, id); err != nil {
 			return err
 		}
+		before := c
+		d.was(&before)
 		if err := edit(&c); err != nil {
 			return err
 		}
@@ -277,6 +279,8 @@ func (e *Engine) SaveLook(ctx context.Context, looked domain.Connection, look do
 		if failure != nil {
 			ev.Down = failure.Message
 		}
+		before := c
+		d.was(&before)
 		c = domain.DecideLook(c, ev)
 		d.put(&c)
 		return nil

@@ -15,7 +15,9 @@ type draft struct {
 	path   []domain.Delegation // work that must be as it was seen
 	ring   []domain.Task       // beside those that follow from the rows
 	trace  string
-	result any // what the command returns, for a kept answer
+	before map[string]domain.Row     // see was
+	signed map[domain.RequestID]bool // Requests that this decision gave a receipt: it decides them
+	result any                       // what the command returns, for a kept answer
 }
 
 func (d *draft) empty() bool {

@@ -224,6 +224,23 @@ type Store interface {
 	// LastPosition gives the newest position that MemberEvents would give.
 	LastPosition(ctx context.Context, member domain.MemberID) (int64, error)
 
+	// Audit lists an organization's entries below a position, newest first; 0 begins at
+	// the newest.
+	Audit(ctx context.Context, org domain.OrganizationID, filter domain.AuditFilter, before int64, limit int) ([]domain.AuditEntry, error)
+	// AuditAfter gives an organization's entries after a position, in order, never one
+	// whose place an unfinished transaction could still come before.
+	AuditAfter(ctx context.Context, org domain.OrganizationID, filter domain.AuditFilter, after int64, limit int) ([]domain.AuditEntry, error)
+	// AuditLinks gives the links of an organization's chain after a position, in order.
+	AuditLinks(ctx context.Context, org domain.OrganizationID, after int64, limit int) ([]domain.AuditLink, error)
+	AuditHead(ctx context.Context, org domain.OrganizationID) (domain.AuditHead, error)
+	// Unchained lists organizations with entries after the end of their chain, by ID
+	// after a given one.
+	Unchained(ctx context.Context, after domain.OrganizationID, limit int) ([]domain.OrganizationID, error)
+	// Organizations lists every organization by ID after a given one.
+	Organizations(ctx context.Context, after domain.OrganizationID, limit int) ([]domain.OrganizationID, error)
+	// SigningKeys gives every key that signs or signed, oldest first.
+	SigningKeys(ctx context.Context) ([]domain.SigningKey, error)
+
 	// Standing gives figures for metrics.
 	Standing(ctx context.Context, now time.Time) (domain.Standing, error)
 }

@@ -323,6 +323,7 @@ func (e *Engine) planDecision(ctx context.Context, d *draft, w *callWork, judged
 		return err
 	}
 	e.keepEffects(d, effects)
+	d.was(&r)
 	if !final {
 		d.in(&asker.Chat)
 		d.request(&next)

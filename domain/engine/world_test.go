@@ -291,6 +291,11 @@ func newWorldAlone(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.mail = w.connect("mail", "send", "list")
+	t.Cleanup(func() {
+		if !t.Failed() {
+			w.accounted()
+		}
+	})
 	return w
 }
 

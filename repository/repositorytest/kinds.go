@@ -1,6 +1,7 @@
 package repositorytest
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 
@@ -133,6 +134,18 @@ var kinds = []kind{
 	kindOf("trigger", domain.PrefixTrigger, func(ctx context.Context, s engine.Store, id string) (domain.Trigger, error) {
 		return s.Trigger(ctx, domain.TriggerID(id))
 	}, nil, "Organization", "Member", "Kind", "CreatedAt"),
+	kindOf("signing key", domain.PrefixSigningKey, func(ctx context.Context, s engine.Store, id string) (domain.SigningKey, error) {
+		keys, err := s.SigningKeys(ctx)
+		for _, k := range keys {
+			if string(k.ID) == id {
+				return k, err
+			}
+		}
+		return domain.SigningKey{}, cmp.Or[error](err, domain.Errorf(domain.CodeNotFound, "KeyNotFound", "There is no such key."))
+	}, func(_ *world, k *domain.SigningKey) { k.Number = counter.Add(1) }, "Number", "Public", "Sealed", "ActiveAt", "CreatedAt"),
+	kindOf("audit head", domain.PrefixOrganization, func(ctx context.Context, s engine.Store, id string) (domain.AuditHead, error) {
+		return s.AuditHead(ctx, domain.OrganizationID(id))
+	}, nil),
 }
 
 func versionOf(row domain.Row) int64 { return reflect.ValueOf(row).Elem().FieldByName("Version").Int() }

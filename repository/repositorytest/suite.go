@@ -34,6 +34,7 @@ func Run(t *testing.T, open Open) {
 		{"usage", usage},
 		{"work", works},
 		{"parked", parking},
+		{"audit", audits},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

@@ -152,6 +152,7 @@ type stepWork struct {
 	at         time.Time
 	reminders  []*domain.Reminder  // that this step sets
 	reminded   []domain.ReminderID // that this step cancels
+	open       *int                // reminders of the Chat before this step; nil until they are counted
 }
 
 func (s *Step) work() *stepWork {
@@ -184,14 +185,14 @@ func (e *Engine) CommitStep(ctx context.Context, s *Step, reply domain.ModelRepl
 				return err
 			}
 			if !wanted {
-				d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, &s.facts, s.Request.Model, reply.Usage, 0))
+				e.noteLate(d, s, reply.Usage)
 				return nil
 			}
 		}
 		first = false
 		switch h := domain.HeldBy(s.facts.Work); {
 		case h.Stopping != "":
-			d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, &s.facts, s.Request.Model, reply.Usage, 0))
+			e.noteLate(d, s, reply.Usage)
 			return nil
 		case h.Paused != "":
 			return e.holdReply(d, s.work(), h.Paused, s.Request.Model, reply)

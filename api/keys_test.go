@@ -15,7 +15,7 @@ func TestKeysGiveTheFirstAnswer(t *testing.T) {
 	h := newHouse(t)
 	mine := h.owned()
 	for _, o := range h.contract.operations {
-		if o.method != "POST" {
+		if o.method != "POST" || o.id == "signalTrigger" { // the sender's own ID of a signal is its key
 			continue
 		}
 		t.Run(o.id, func(t *testing.T) {

@@ -100,6 +100,14 @@ var dues = []promise{
 				expect(domain.TaskReminderFire, string(r.ID), dueAt.UnixMilli(), dueAt, domain.UrgencyTurn)
 			}
 		}
+		for _, dueAt := range []*time.Time{late, soon, nil, now} {
+			r := &domain.Trigger{ID: newID[domain.TriggerID](domain.PrefixTrigger), Organization: w.org.ID, Member: w.member.ID, NextAt: dueAt,
+				CreatedAt: w.now, UpdatedAt: w.now}
+			w.commit(r)
+			if dueAt == late || dueAt == now {
+				expect(domain.TaskTriggerFire, string(r.ID), dueAt.UnixMilli(), dueAt, domain.UrgencyTurn)
+			}
+		}
 		for _, dueAt := range []*time.Time{now, late, soon, nil} {
 			g, c := w.newGrant(), w.newConnection()
 			g.SettleDueAt, c.LookDueAt = dueAt, dueAt

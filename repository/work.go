@@ -42,16 +42,17 @@ func askAbove(into *[]domain.Delegation, id domain.DelegationID) question {
 // pause made are among the work calls.
 const openWorkQuery = `SELECT
 	(SELECT count(*) FROM delegations WHERE parent_chat_id = ? AND ended_at IS NULL) AS given,
+	(SELECT count(*) FROM delegations WHERE parent_chat_id = ? AND notice_due_at IS NOT NULL) AS untold,
 	(SELECT count(*) FROM requests WHERE chat_id = ? AND status = 'pending')
 		+ (SELECT count(*) FROM calls WHERE chat_id = ? AND step = -1 AND ended_at IS NULL) AS requests,
 	(SELECT count(*) FROM calls WHERE chat_id = ? AND status IN ('sending', 'unknown') AND ended_at IS NULL) AS out`
 
 func askOpenWork(into *domain.OpenWork, chat domain.ChatID) question {
-	type row struct{ Given, Requests, Out int64 }
+	type row struct{ Given, Untold, Requests, Out int64 }
 	return askOne("count of open work", func(r row) error {
-		into.Given, into.Requests, into.Out = r.Given, r.Requests, r.Out
+		into.Given, into.Untold, into.Requests, into.Out = r.Given, r.Untold, r.Requests, r.Out
 		return nil
-	}, openWorkQuery, chat, chat, chat, chat)
+	}, openWorkQuery, chat, chat, chat, chat, chat)
 }
 
 // askWork reads what a decision about a task Chat needs beside the Chat; nothing for

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"openbot/domain"
 	"openbot/domain/engine"
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 // world is an engine on a real store, with everything outside it in the hands of the
 // test: time, workers, the model, the App, and when the process dies.
 type world struct {
-	t      *testing.T
+	t      tester
 	engine *engine.Engine
 	store  *hookedStore
 	rings  *ringer
@@ -45,6 +46,13 @@ type world struct {
 	clock  *clock
 	// programs runs programs; nil means as the server does, without its limit of time.
 	programs engine.Programs
+}
+
+// tester is a test, or one check of a property.
+type tester interface {
+	rapid.TB
+	Context() context.Context
+	Cleanup(func())
 }
 
 type clock struct {
@@ -239,7 +247,15 @@ func newWorld(t *testing.T) *world {
 // newWorldAlone is for subtests whose outcome the next one needs.
 func newWorldAlone(t *testing.T) *world {
 	t.Helper()
-	store, err := repository.Open(t.Context(), repository.Options{File: filepath.Join(t.TempDir(), "openbot.db")})
+	w := worldIn(t, filepath.Join(t.TempDir(), "openbot.db"))
+	w.begin()
+	return w
+}
+
+// worldIn makes a world on a database that may have been there before.
+func worldIn(t tester, file string) *world {
+	t.Helper()
+	store, err := repository.Open(t.Context(), repository.Options{File: file})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,22 +264,24 @@ func newWorldAlone(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	if err := store.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	models := model.New(model.Options{})
 	t.Cleanup(models.Close)
 	w := &world{t: t, store: &hookedStore{Store: store}, apps: &app{sends: map[domain.CallID]int{}}, models: models,
 		clock: &clock{at: time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)}}
 	w.restart()
-	if w.secret, err = w.engine.FirstStart(t.Context(), ""); err != nil {
-		t.Fatal(err)
-	}
-	if w.me, err = w.engine.Authenticate(t.Context(), w.secret); err != nil {
-		t.Fatal(err)
-	}
-	w.mail = w.connect("mail", "send", "list")
 	return w
+}
+
+// begin makes the first Member of an empty database, with an App.
+func (w *world) begin() {
+	w.t.Helper()
+	w.must(w.store.Migrate(w.t.Context()))
+	var err error
+	w.secret, err = w.engine.FirstStart(w.t.Context(), "")
+	w.must(err)
+	w.me, err = w.engine.Authenticate(w.t.Context(), w.secret)
+	w.must(err)
+	w.mail = w.connect("mail", "send", "list")
 }
 
 // restart is a new process on the same database: whatever was rung is lost.

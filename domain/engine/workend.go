@@ -48,6 +48,10 @@ func (d *draft) endWork(turn domain.Turn, path []domain.Delegation, own *domain.
 func (d *draft) left(open domain.OpenWork) domain.OpenWork {
 	for _, row := range d.commit.Rows {
 		switch r := row.(type) {
+		case *domain.Delegation:
+			if r.Parent.Chat == d.chat.ID && !r.Open() && r.NoticeDueAt == nil {
+				open.Untold--
+			}
 		case *domain.Request:
 			if r.Chat == d.chat.ID && r.Version > 0 && r.Status != domain.RequestPending {
 				open.Requests--
@@ -61,7 +65,7 @@ func (d *draft) left(open domain.OpenWork) domain.OpenWork {
 			}
 		}
 	}
-	open.Requests, open.Out = max(open.Requests, 0), max(open.Out, 0)
+	open.Untold, open.Requests, open.Out = max(open.Untold, 0), max(open.Requests, 0), max(open.Out, 0)
 	return open
 }
 

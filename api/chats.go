@@ -35,7 +35,7 @@ type ChatParent struct {
 
 func wireChat(c domain.Chat) Chat {
 	out := Chat{ID: c.ID, Bot: c.Bot, Kind: string(c.Kind), Mode: orNull(c.Mode), Title: c.Title, Status: string(c.Status),
-		Tainted: c.Tainted, Turn: orNull(c.Turn), CreatedAt: ms(c.CreatedAt), UpdatedAt: ms(c.UpdatedAt)}
+		Tainted: c.Tainted(), Turn: orNull(c.Turn), CreatedAt: ms(c.CreatedAt), UpdatedAt: ms(c.UpdatedAt)}
 	out.Archived = c.ArchivedAt != nil
 	if ms := c.Plan.TimeoutMs; ms > 0 {
 		out.PlanTimeoutMs = &ms

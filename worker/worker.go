@@ -67,6 +67,9 @@ func New(o Options) *Worker {
 		domain.TaskRequestReview: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.AdvanceReview(ctx, domain.RequestID(t.Subject))
 		},
+		domain.TaskRequestVerdict: func(ctx context.Context, t domain.Task) error {
+			return w.readRequest(ctx, domain.RequestID(t.Subject))
+		},
 		domain.TaskWorkElapse: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.ElapseWork(ctx, domain.DelegationID(t.Subject))
 		},

@@ -100,6 +100,7 @@ func requestCard(r domain.Request, n names, now time.Time) web.Request {
 	} else if r.Capability.Action == domain.ActionToolsCall {
 		card.Tool = r.Capability.Target
 	}
+	explainCard(&card, r, n)
 	if c := r.Code; c != nil {
 		card.Program, card.Place = c.Program, fmt.Sprintf("its call %d, at line %d, column %d", c.Index+1, c.Line, c.Column)
 	}
@@ -108,6 +109,27 @@ func requestCard(r domain.Request, n names, now time.Time) web.Request {
 		card.UnknownAt = &at
 	}
 	return card
+}
+
+// explainCard says what the tags, the taint and the reviewer add to a Request.
+func explainCard(card *web.Request, r domain.Request, n names) {
+	card.Resource, card.Tags = r.Resource, strings.Join(r.Tags, ", ")
+	if r.TagLine.Effect == domain.TagEffectHuman {
+		card.Tags += " (" + r.TagLine.Tag + " is for people alone)"
+	}
+	for _, source := range r.Taint {
+		name := source.String()
+		if known := n.connections[source.Connection]; known != "" {
+			name = "the App " + known
+		}
+		card.Taint = append(card.Taint, name)
+	}
+	if len(r.Taint) > 0 {
+		card.Held = r.TaintedTag
+	}
+	if v := r.ReviewVerdict; v != nil {
+		card.Verdict, card.Note = v.Verdict, v.Note
+	}
 }
 
 // layOut puts JSON over lines without changing a letter of its values.

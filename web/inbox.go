@@ -40,6 +40,12 @@ type Request struct {
 	Program   string // the program that makes the call, or ""
 	Place     string // of the call in the program, in words
 	Reason    string
+	Tags      string   // with the line of the tag policy, in words
+	Resource  string   // derived by the server, or ""
+	Taint     []string // where content from outside came from
+	Held      string   // the tag because of which the taint makes it a question, or ""
+	Verdict   string   // of the automatic reviewer, or ""
+	Note      string
 	Asked     Moment
 	Expires   Moment
 	UnknownAt *Moment // the call went out then, and nobody knows whether it ran

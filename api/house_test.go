@@ -212,6 +212,16 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 			verdicts = append(verdicts, verdict)
 		}
 		return h.engine.CommitPreview(ctx, p, verdicts)
+	case domain.TaskRequestVerdict:
+		reading, err := h.engine.PrepareReading(ctx, domain.RequestID(task.Subject))
+		if err != nil || reading == nil {
+			return err
+		}
+		reply, err := h.engine.Models.Call(ctx, reading.Request)
+		if err != nil {
+			return err
+		}
+		return h.engine.CommitReading(ctx, reading, domain.ReadReviewVerdict(reply.Text))
 	case domain.TaskRequestReview:
 		return h.engine.AdvanceReview(ctx, domain.RequestID(task.Subject))
 	case domain.TaskBotClose:

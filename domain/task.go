@@ -26,6 +26,8 @@ const (
 	// TaskRequestReview opens the review of a Request, or sends on what it did not
 	// decide.
 	TaskRequestReview TaskKind = "request.review"
+	// TaskRequestVerdict lets the automatic reviewer read a new Request.
+	TaskRequestVerdict TaskKind = "request.verdict"
 	// TaskBotClose stops the Turns of an archived Bot.
 	TaskBotClose TaskKind = "bot.close"
 	// TaskRulePreview lets the judge read one Rule about earlier Requests.
@@ -50,7 +52,7 @@ const (
 func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
 		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,
-		TaskRequestReview, TaskRulePreview, TaskProgramRun, TaskReminderFire, TaskTriggerFire,
+		TaskRequestReview, TaskRulePreview, TaskProgramRun, TaskReminderFire, TaskTriggerFire, TaskRequestVerdict,
 		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume}
 }
 

@@ -70,6 +70,9 @@ func New(o Options) *Worker {
 		domain.TaskTriggerFire: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.FireTrigger(ctx, domain.TriggerID(t.Subject))
 		},
+		domain.TaskRequestVerdict: func(ctx context.Context, t domain.Task) error {
+			return w.readRequest(ctx, domain.RequestID(t.Subject))
+		},
 		domain.TaskWorkElapse: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.ElapseWork(ctx, domain.DelegationID(t.Subject))
 		},

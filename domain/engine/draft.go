@@ -158,6 +158,10 @@ func (d *draft) rings() []domain.Task {
 				}
 				tasks = append(tasks, review)
 			}
+			if due := r.VerdictDueAt; due != nil && r.VerdictTries == 0 && due.Sub(d.at) <= nearTimer {
+				tasks = append(tasks, domain.Task{Kind: domain.TaskRequestVerdict, Subject: string(r.ID), Revision: due.UnixMilli(),
+					Urgency: domain.UrgencyJudge, Trace: d.trace})
+			}
 			if r.Status != domain.RequestPending || r.ExpiresAt.Sub(d.at) > nearTimer {
 				continue
 			}

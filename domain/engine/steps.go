@@ -19,6 +19,7 @@ type Step struct {
 	read     []domain.Input // of the inbox: what the model got to see
 	box      *toolbox
 	loadedAt time.Time
+	brought  domain.Taint // of the Bot as the model got to see it
 }
 
 // Turn gives the ID of the step's Turn.
@@ -72,7 +73,7 @@ func (e *Engine) prepareStep(ctx context.Context, id domain.TurnID, version int6
 		return nil, false, err
 	}
 	box := e.toolboxFor(&facts)
-	step := &Step{Request: e.modelRequest(&facts, box), facts: facts, read: read, box: box, loadedAt: now}
+	step := &Step{Request: e.modelRequest(&facts, box), facts: facts, read: read, box: box, loadedAt: now, brought: facts.Bot.Brings()}
 	if held := facts.Turn.Held; held != nil {
 		step.Reply = &domain.ModelReply{Text: held.Text, Calls: held.Calls}
 		step.Request.Model = held.Model
@@ -156,8 +157,10 @@ type stepWork struct {
 }
 
 func (s *Step) work() *stepWork {
-	return &stepWork{facts: &s.facts, box: s.box, chat: s.facts.Chat, turn: s.facts.Turn, bot: s.facts.Bot,
+	w := &stepWork{facts: &s.facts, box: s.box, chat: s.facts.Chat, turn: s.facts.Turn, bot: s.facts.Bot,
 		step: s.facts.Turn.Steps + 1, read: s.read}
+	w.chat.TakeIn(s.brought)
+	return w
 }
 
 // unread is the input that came after the model had read the inbox. It is complete
@@ -307,7 +310,7 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 func (w *stepWork) takeInbox(d *draft) {
 	for _, in := range w.read {
 		d.commit.Taken = append(d.commit.Taken, in.ID)
-		d.item(domain.Item{Turn: w.turn.ID, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})
+		d.take(w.turn.ID, in)
 		w.turn.Authority = domain.AddAuthority(w.turn.Authority, in.Authority...)
 	}
 }

@@ -399,6 +399,8 @@ func (w *world) work(task domain.Task) {
 		}
 	case domain.TaskCallJudge, domain.TaskRequestReview, domain.TaskBotClose, domain.TaskRulePreview:
 		w.workDeciders(task)
+	case domain.TaskRequestVerdict:
+		w.readRequest(task)
 	case domain.TaskCallLapse:
 		w.must(w.engine.LapseCall(ctx, domain.CallID(task.Subject)))
 	case domain.TaskRequestElapse:

@@ -113,10 +113,11 @@ var kinds = []kind{
 	kindOf("request", domain.PrefixRequest, func(ctx context.Context, s engine.Store, id string) (domain.Request, error) {
 		return s.Request(ctx, domain.RequestID(id))
 	}, nil, "Organization", "Member", "Bot", "Capability", "Reason", "Chain", "Chat", "Turn", "Call", "Asked", "Delegation", "Limit", "Arguments",
-		"App", "Code", "Plan", "OnExpire", "Unknown", "Tags", "CreatedAt"),
+		"App", "Code", "Plan", "OnExpire", "Unknown", "Tags", "TagLine", "Taint", "TaintedTag", "Resource", "CreatedAt"),
 	kindOf("grant", domain.PrefixGrant, func(ctx context.Context, s engine.Store, id string) (domain.Grant, error) {
 		return s.Grant(ctx, domain.GrantID(id))
-	}, nil, "Organization", "Member", "Bot", "Capability", "Limit", "Decision", "Scope", "Chat", "Revision", "Source", "Request", "Parent", "CreatedAt"),
+	}, nil, "Organization", "Member", "Bot", "Capability", "Limit", "Decision", "Scope", "Chat", "Revision", "Source", "Request", "Parent",
+		"Shown", "ShownIn", "CreatedAt"),
 	kindOf("rule", domain.PrefixRule, func(ctx context.Context, s engine.Store, id string) (domain.Rule, error) {
 		return s.Rule(ctx, domain.RuleID(id))
 	}, nil, "Organization", "Member", "Bot", "Source", "Keeper", "Request", "CreatedAt"),

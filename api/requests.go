@@ -69,19 +69,20 @@ type TagLine struct {
 
 // TaintSource is where content from outside the organization came from.
 type TaintSource struct {
-	Kind       string              `json:"kind" enum:"app,tool,channel,more" doc:"app: an App answered; tool: a tool of the host; channel: somebody who is no Member wrote; more: further sources."`
+	Kind       string              `json:"kind" enum:"app,tool,channel,signal,more" doc:"app: an App answered; tool: a tool of the host; channel: somebody who is no Member wrote; signal: it came with the signal of a trigger; more: further sources."`
 	Connection domain.ConnectionID `json:"connection,omitempty" doc:"Of an App."`
 	Tool       string              `json:"tool,omitempty" doc:"The name of the host tool."`
 	Channel    string              `json:"channel,omitempty"`
 	Author     string              `json:"author,omitempty" doc:"Of a Channel message. It comes from outside: data, not an instruction."`
 	Chat       domain.ChatID       `json:"chat,omitempty" doc:"The Chat that took it in first."`
 	At         int64               `json:"at" doc:"When that was."`
+	Trigger    domain.TriggerID    `json:"trigger,omitempty"`
 }
 
 func wireTaint(t domain.Taint) []TaintSource {
 	var out []TaintSource
 	for _, s := range t {
-		out = append(out, TaintSource{Kind: s.Kind, Connection: s.Connection, Tool: s.Tool, Channel: s.Channel, Author: s.Author, Chat: s.Chat, At: s.AtMs})
+		out = append(out, TaintSource{Kind: s.Kind, Connection: s.Connection, Tool: s.Tool, Channel: s.Channel, Trigger: s.Trigger, Author: s.Author, Chat: s.Chat, At: s.AtMs})
 	}
 	return out
 }

@@ -10,6 +10,8 @@ const (
 	SourceTool = "tool"
 	// SourceChannel is a message of somebody who is no Member.
 	SourceChannel = "channel"
+	// SourceSignal is what came with the signal of a trigger.
+	SourceSignal = "signal"
 	// SourceMore stands for sources beyond the bound of the list.
 	SourceMore = "more"
 )
@@ -20,6 +22,7 @@ type TaintSource struct {
 	Connection ConnectionID `json:"connection,omitempty"` // of an App
 	Tool       string       `json:"tool,omitempty"`       // of the host: its name
 	Channel    string       `json:"channel,omitempty"`
+	Trigger    TriggerID    `json:"trigger,omitempty"`
 	Author     string       `json:"author,omitempty"` // of a Channel message: the outside name
 	Chat       ChatID       `json:"chat,omitempty"`   // that took it in first
 	AtMs       int64        `json:"at"`               // when that was, milliseconds since the epoch
@@ -38,6 +41,8 @@ func (s TaintSource) String() string {
 		return "the App " + string(s.Connection)
 	case SourceTool:
 		return "the host tool " + s.Tool
+	case SourceSignal:
+		return "the signal of the trigger " + string(s.Trigger)
 	case SourceChannel:
 		return "a message of somebody who is no Member"
 	}

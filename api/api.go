@@ -122,6 +122,7 @@ func (s *server) routes() {
 	s.botRoutes()
 	s.connectionRoutes()
 	s.toolRoutes()
+	s.webhookRoutes()
 	s.memberRoutes()
 	s.tokenRoutes()
 	s.settingRoutes()

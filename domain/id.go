@@ -39,6 +39,10 @@ type (
 	PreviewID string
 	// HostToolID names a tool of the host.
 	HostToolID string
+	// WebhookID names an address that is told what happens.
+	WebhookID string
+	// DeliveryID names one message to an outside receiver.
+	DeliveryID string
 )
 
 // Prefixes of the IDs, as they stand on the wire.
@@ -57,8 +61,10 @@ const (
 	PrefixDelegation   = "dlg_"
 	PrefixTrigger      = "trg_"
 	PrefixInput        = "ntc_"
-	PrefixHostTool     = "hook_"
+	PrefixHostTool     = "hook_" // what is called outside, signed: tools of the host
 	PrefixPreview      = "prv_"
+	PrefixWebhook      = PrefixHostTool // and addresses that are told
+	PrefixDelivery     = "dlv_"
 )
 
 // ValidID reports whether id is the prefix followed by 32 lower-case hex digits.

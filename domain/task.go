@@ -40,6 +40,8 @@ const (
 	TaskWorkResume TaskKind = "work.resume"
 	// TaskTokenClose closes the Requests of a revoked token or a disabled Member.
 	TaskTokenClose TaskKind = "token.close"
+	// TaskWebhookDeliver makes one try of a delivery.
+	TaskWebhookDeliver TaskKind = "webhook.deliver"
 )
 
 // TaskKinds lists every kind, for the worker's table of handlers.
@@ -47,7 +49,7 @@ func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
 		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,
 		TaskRequestReview, TaskRulePreview, TaskProgramRun,
-		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume}
+		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume, TaskWebhookDeliver}
 }
 
 // Urgency orders tasks. Answers and resumed Turns come before new Turns, those
@@ -67,7 +69,10 @@ const (
 	// UrgencyProgram is running programs. It has workers of its own, so that programs
 	// that use up their time hold up nothing else.
 	UrgencyProgram Urgency = "programs"
-	// UrgencyRest is clean-up and delivery.
+	// UrgencyDelivery is telling outside receivers. It has workers of its own, so that
+	// receivers that do not answer hold up nothing else.
+	UrgencyDelivery Urgency = "deliveries"
+	// UrgencyRest is clean-up.
 	UrgencyRest Urgency = "rest"
 )
 

@@ -13,7 +13,7 @@ import (
 // largeTables are those that grow with use; a statement that reads one of them from
 // end to end is a fault.
 var largeTables = []string{"rules", "previews", "turns", "calls", "requests", "events", "items", "inputs", "chats", "grants", "kept_answers", "tokens", "members",
-	"bots", "connections"}
+	"bots", "connections", "webhooks", "deliveries"}
 
 // rows of each large table, spread over many Members, Chats and Turns.
 const plentyRows = "WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < 20000) "
@@ -53,6 +53,11 @@ var plenty = []string{
 		`SELECT 'rul_' || i, 'org_' || (i % 500), 'mem_' || (i % 500), CASE WHEN i % 2 = 0 THEN 'bot_' || (i % 500) ELSE '' END, 'Never.', 'deny', i > 0, '', '', 0, 1 FROM g`,
 	`INSERT INTO previews (id, organization_id, member_id, bot_id, text, effect, number, results, tries, created_at, version) ` + plentyRows +
 		`SELECT 'prv_' || i, 'org_1', 'mem_1', '', 'Never.', 'deny', 1, '', 0, 9000000000000000 + i, 1 FROM g`,
+	`INSERT INTO webhooks (id, organization_id, member_id, whole, url, events, enabled, disabled_why, created_at, updated_at, version) ` + plentyRows +
+		`SELECT 'hook_' || i, 'org_' || (i % 500), 'mem_' || (i % 500), i % 100 = 0, '', '["request.pending"]', i > 0, '', 0, 0, 1 FROM g`,
+	`INSERT INTO deliveries (id, organization_id, webhook_id, member_id, event, payload, status, tries, outcome, due_at, ended_at, created_at, updated_at, version) ` +
+		plentyRows + `SELECT 'dlv_' || i, 'org_1', 'hook_' || (i % 500), 'mem_1', '', '{}', CASE WHEN i % 4 = 0 THEN 'pending' ELSE 'delivered' END, 1, '',
+		CASE WHEN i % 4 = 0 THEN 9000000000000000 + i END, CASE WHEN i % 4 > 0 THEN 9000000000000000 + i END, 0, 0, 1 FROM g`,
 	`INSERT INTO items (chat_id, sequence, turn_id, step, kind, author, text, call_id, created_at) ` + plentyRows +
 		`SELECT 'chat_' || (i % 500), i, '', 0, '', '', 'some text of a message', '', 0 FROM g`,
 	`INSERT INTO inputs (id, chat_id, sequence, kind, author, text, authority, created_at) ` + plentyRows +
@@ -107,7 +112,7 @@ func TestEveryHotStatementReadsAnIndex(t *testing.T) {
 }
 
 // aliases are the short names that joined statements give to tables.
-var aliases = map[string]string{"t": "turns", "c": "chats", "k": "calls", "r": "requests", "b": "bots", "n": "connections", "m": "members"}
+var aliases = map[string]string{"t": "turns", "c": "chats", "k": "calls", "r": "requests", "b": "bots", "n": "connections", "m": "members", "w": "webhooks"}
 
 func isLarge(name string) bool {
 	if full, ok := aliases[name]; ok {
@@ -167,6 +172,13 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.Requests(ctx, "org_1", domain.RequestFilter{Member: "mem_1", Bot: "bot_1", Decided: true}, page))
 	use(s.Preview(ctx, "prv_1"))
 	use(s.ForgetPreviews(ctx, now, 20))
+	use(s.Webhook(ctx, "hook_1"))
+	use(s.Webhooks(ctx, "org_1", "mem_1", true, page))
+	use(s.Webhooks(ctx, "org_1", "mem_1", false, page))
+	use(s.Delivery(ctx, "dlv_1"))
+	use(s.Deliveries(ctx, "hook_1", "", page))
+	use(s.Deliveries(ctx, "hook_1", domain.DeliveryDead, page))
+	use(s.ForgetDeliveries(ctx, domain.DeliveryDelivered, now, 20))
 	use(s.OpenTurns(ctx, "bot_1", 20))
 	use(s.PushCall(ctx, "call_1", 1, now))
 	must(t, s.Beat(ctx, now.Add(-time.Hour), time.Minute))
@@ -194,7 +206,8 @@ func useEverything(t *testing.T, s *repository.Store) {
 	turn, err := s.Turn(ctx, "turn_1")
 	must(t, err)
 	must(t, s.Commit(ctx, domain.Commit{Rows: []domain.Row{&chat, &turn}, Taken: []domain.InputID{"ntc_1"}, CloseChats: []domain.ChatID{"chat_2"},
-		Kept: &domain.KeptAnswer{Member: "mem_1", Key: "new"}}))
+		Kept:       &domain.KeptAnswer{Member: "mem_1", Key: "new"},
+		Deliveries: []*domain.Deliveries{{Organization: "org_1", Prefix: "dlv_x", News: []domain.News{{Member: "mem_1", Event: domain.HookRequestPending, Payload: "{}"}}}}}))
 }
 
 func TestFactsTakeFewStatements(t *testing.T) {

@@ -65,6 +65,8 @@ var tables = []table{
 	tableOf("grants", fromGrant),
 	tableOf("rules", fromRule),
 	tableOf("previews", fromPreview),
+	tableOf("webhooks", fromWebhook),
+	tableOf("deliveries", fromDelivery),
 }
 
 // placeOf gives a row's index in tables and where its version is.
@@ -98,6 +100,10 @@ func placeOf(row domain.Row) (int, *int64, error) {
 		return 12, &row.Version, nil
 	case *domain.Preview:
 		return 13, &row.Version, nil
+	case *domain.Webhook:
+		return 14, &row.Version, nil
+	case *domain.Delivery:
+		return 15, &row.Version, nil
 	}
 	return 0, nil, domain.Errorf(domain.CodeInternal, "CommitRow", "No table keeps a %s.", fmt.Sprintf("%T", row))
 }

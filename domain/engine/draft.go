@@ -11,7 +11,7 @@ import (
 type draft struct {
 	at     time.Time
 	commit domain.Commit
-	chat   *domain.Chat // the Chat whose items and events are numbered now
+	chat   *domain.Chat        // the Chat whose items and events are numbered now
 	path   []domain.Delegation // work that must be as it was seen
 	ring   []domain.Task       // beside those that follow from the rows
 	trace  string
@@ -194,13 +194,21 @@ func (d *draft) rings() []domain.Task {
 		case *domain.Delegation:
 			tasks = append(tasks, workRings(r, d.at, d.trace)...)
 			continue
+		case *domain.Delivery:
+			if r.Status != domain.DeliveryPending || r.DueAt == nil || r.DueAt.Sub(d.at) > nearTimer {
+				continue // the sweep looks at one that is out
+			}
+			t = domain.Task{Kind: domain.TaskWebhookDeliver, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyDelivery}
+			if r.Tries > 0 {
+				t.At = *r.DueAt
+			}
 		default:
 			continue
 		}
 		t.Trace = d.trace
 		tasks = append(tasks, t)
 	}
-	return tasks
+	return append(tasks, d.deliveryRings()...)
 }
 
 // streams gives the readers that must hear of the commit.

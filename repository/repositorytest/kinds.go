@@ -109,6 +109,12 @@ var kinds = []kind{
 	kindOf("preview", domain.PrefixPreview, func(ctx context.Context, s engine.Store, id string) (domain.Preview, error) {
 		return s.Preview(ctx, domain.PreviewID(id))
 	}, nil, "Organization", "Member", "Bot", "Text", "Effect", "Number", "CreatedAt"),
+	kindOf("webhook", domain.PrefixWebhook, func(ctx context.Context, s engine.Store, id string) (domain.Webhook, error) {
+		return s.Webhook(ctx, domain.WebhookID(id))
+	}, nil, "Organization", "Member", "CreatedAt"),
+	kindOf("delivery", domain.PrefixDelivery, func(ctx context.Context, s engine.Store, id string) (domain.Delivery, error) {
+		return s.Delivery(ctx, domain.DeliveryID(id))
+	}, nil, "Organization", "Webhook", "Member", "Event", "Payload", "CreatedAt"),
 }
 
 func versionOf(row domain.Row) int64 { return reflect.ValueOf(row).Elem().FieldByName("Version").Int() }

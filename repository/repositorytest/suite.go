@@ -30,6 +30,7 @@ func Run(t *testing.T, open Open) {
 		{"leases", leases},
 		{"events", events},
 		{"deciding", deciding},
+		{"webhooks", webhooks},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

@@ -86,7 +86,8 @@ type belongings map[string]string
 
 // tags are those of an ID that names nothing, by the name of its path parameter.
 var tags = map[string]string{"bot": "BotNotFound", "chat": "ChatNotFound", "turn": "TurnNotFound", "request": "RequestNotFound",
-	"connection": "ConnectionNotFound", "tool": "ToolNotFound", "grant": "GrantNotFound", "rule": "RuleNotFound", "member": "MemberNotFound", "token": "TokenNotFound"}
+	"connection": "ConnectionNotFound", "tool": "ToolNotFound", "grant": "GrantNotFound", "rule": "RuleNotFound", "member": "MemberNotFound", "token": "TokenNotFound",
+	"webhook": "WebhookNotFound"}
 
 // bodies fit each operation with a body.
 var bodies = map[string]string{
@@ -98,6 +99,7 @@ var bodies = map[string]string{
 	"changeChat": `{"title":"x"}`, "createRule": `{"text":"Never x."}`, "changeRule": `{"enabled":false}`, "previewRule": `{"text":"Never x."}`,
 	"createGrant": `{"bot":"bot_00000000000000000000000000000001","capability":{"action":"bots.spawn","target":"*"},"decision":"deny","scope":"lifetime"}`,
 	"changeTool":  `{"description":"x"}`, "changeSettings": `{"requestTimeoutMs":5000}`,
+	"createWebhook": `{"url":"https://x.example","events":["request.pending"]}`, "changeWebhook": `{"enabled":false}`, "resendDelivery": `{}`,
 }
 
 // owned makes one of everything.
@@ -111,6 +113,8 @@ func (h *house) owned() belongings {
 	b["grant"] = text(h.ok(201, "POST", "/v1/grants", `{"bot":"`+b["bot"]+`","capability":{"action":"bots.spawn","target":"*"},"decision":"deny","scope":"lifetime"}`)["id"])
 	b["token"], _ = h.token(`["read"]`)
 	b["member"] = text(h.ok(201, "POST", "/v1/members", `{"name":"Else"}`)["id"])
+	b["webhook"] = text(h.ok(201, "POST", "/v1/webhooks", bodies["createWebhook"])["id"])
+	b["delivery"] = h.deadLetter(b["webhook"])
 	return b
 }
 
@@ -120,7 +124,7 @@ func (o operation) at(ids belongings) string {
 	for name, id := range ids {
 		path = strings.ReplaceAll(path, "{"+name+"}", id)
 	}
-	return path
+	return strings.NewReplacer("{", "", "}", "").Replace(path)
 }
 
 // named gives the path parameter of an operation, or "".

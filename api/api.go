@@ -123,6 +123,7 @@ func (s *server) routes() {
 	s.connectionRoutes()
 	s.toolRoutes()
 	s.webhookRoutes()
+	s.channelRoutes()
 	s.memberRoutes()
 	s.tokenRoutes()
 	s.settingRoutes()

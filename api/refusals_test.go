@@ -87,7 +87,7 @@ type belongings map[string]string
 // tags are those of an ID that names nothing, by the name of its path parameter.
 var tags = map[string]string{"bot": "BotNotFound", "chat": "ChatNotFound", "turn": "TurnNotFound", "request": "RequestNotFound",
 	"connection": "ConnectionNotFound", "tool": "ToolNotFound", "grant": "GrantNotFound", "rule": "RuleNotFound", "member": "MemberNotFound", "token": "TokenNotFound",
-	"webhook": "WebhookNotFound"}
+	"webhook": "WebhookNotFound", "channel": "ChannelNotFound"}
 
 // bodies fit each operation with a body.
 var bodies = map[string]string{
@@ -100,6 +100,8 @@ var bodies = map[string]string{
 	"createGrant": `{"bot":"bot_00000000000000000000000000000001","capability":{"action":"bots.spawn","target":"*"},"decision":"deny","scope":"lifetime"}`,
 	"changeTool":  `{"description":"x"}`, "changeSettings": `{"requestTimeoutMs":5000}`,
 	"createWebhook": `{"url":"https://x.example","events":["request.pending"]}`, "changeWebhook": `{"enabled":false}`, "resendDelivery": `{}`,
+	"createChannel": `{"name":"x","url":"https://x.example"}`, "changeChannel": `{"enabled":true}`, "postToChannel": `{"author":"ann","text":"x"}`,
+	"resendChannelDelivery": `{}`,
 }
 
 // owned makes one of everything.
@@ -114,7 +116,8 @@ func (h *house) owned() belongings {
 	b["token"], _ = h.token(`["read"]`)
 	b["member"] = text(h.ok(201, "POST", "/v1/members", `{"name":"Else"}`)["id"])
 	b["webhook"] = text(h.ok(201, "POST", "/v1/webhooks", bodies["createWebhook"])["id"])
-	b["delivery"] = h.deadLetter(b["webhook"])
+	b["channel"] = text(h.ok(201, "POST", "/v1/channels", bodies["createChannel"])["id"])
+	b["delivery"] = h.deadLetter(b["webhook"], "")
 	return b
 }
 

@@ -3,17 +3,20 @@ package api_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"openbot/domain"
 )
 
-// deadLetter leaves a dead message of a webhook.
-func (h *house) deadLetter(webhook string) string {
+var letters atomic.Int64
+
+// deadLetter leaves a dead message of a webhook or of a Channel.
+func (h *house) deadLetter(webhook, channel string) string {
 	h.t.Helper()
 	at := h.clock.now()
-	d := domain.Delivery{ID: domain.DeliveryID(fmt.Sprintf("%s%032x", domain.PrefixDelivery, at.UnixNano())), Organization: h.me.organization,
-		Webhook: domain.WebhookID(webhook), Member: h.me.member, Event: domain.HookRequestPending, Payload: []byte(`{"type":"request.pending"}`),
+	d := domain.Delivery{ID: domain.DeliveryID(fmt.Sprintf("%s%032x", domain.PrefixDelivery, letters.Add(1))), Organization: h.me.organization,
+		Webhook: domain.WebhookID(webhook), Channel: domain.ChannelID(channel), Member: h.me.member, Event: domain.HookRequestPending, Payload: []byte(`{"type":"request.pending"}`),
 		Status: domain.DeliveryDead, Tries: 7, Outcome: "The receiver answered with HTTP status 500.", EndedAt: &at, CreatedAt: at, UpdatedAt: at}
 	must(h.t, h.store.Commit(h.t.Context(), domain.Commit{At: at, Rows: []domain.Row{&d}}))
 	return string(d.ID)

@@ -4,7 +4,7 @@ import "time"
 
 // Row is an aggregate that a commit writes: *Organization, *Member, *Token, *Bot,
 // *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool, *Preview,
-// *Delegation, *Webhook or *Delivery.
+// *Delegation, *Webhook, *Delivery or *Channel.
 //
 // A row with Version 0 is inserted with version 1. Any other is updated where its
 // id and version still stand, and its version goes up by one; when that touches no
@@ -27,6 +27,7 @@ func (r *HostTool) rowID() string     { return string(r.ID) }
 func (r *Delegation) rowID() string   { return string(r.ID) }
 func (r *Webhook) rowID() string      { return string(r.ID) }
 func (r *Delivery) rowID() string     { return string(r.ID) }
+func (r *Channel) rowID() string      { return string(r.ID) }
 
 // RowID gives the ID of a row, by which rows of one commit are ordered.
 func RowID(r Row) string { return r.rowID() }

@@ -60,8 +60,9 @@ func deliveryTransitions() []Transition {
 type Delivery struct {
 	ID           DeliveryID
 	Organization OrganizationID
-	Webhook      WebhookID
-	Member       MemberID // whose work it tells of
+	Webhook      WebhookID // that is told, or ""
+	Channel      ChannelID // that it goes out through, or ""
+	Member       MemberID  // whose work it tells of
 	Event        string
 	Payload      json.RawMessage // the exact bytes of every try
 	Status       DeliveryStatus

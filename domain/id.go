@@ -43,6 +43,8 @@ type (
 	WebhookID string
 	// DeliveryID names one message to an outside receiver.
 	DeliveryID string
+	// ChannelID names a group chat outside that is bound to a Bot.
+	ChannelID string
 )
 
 // Prefixes of the IDs, as they stand on the wire.
@@ -65,6 +67,7 @@ const (
 	PrefixPreview      = "prv_"
 	PrefixWebhook      = PrefixHostTool // and addresses that are told
 	PrefixDelivery     = "dlv_"
+	PrefixChannel      = "chn_"
 )
 
 // ValidID reports whether id is the prefix followed by 32 lower-case hex digits.

@@ -38,8 +38,18 @@ func (s *Store) Delivery(ctx context.Context, id domain.DeliveryID) (domain.Deli
 
 // Deliveries lists those of a webhook, newest first; of one status when it is named.
 func (s *Store) Deliveries(ctx context.Context, webhook domain.WebhookID, status domain.DeliveryStatus, page domain.Page) ([]domain.Delivery, error) {
+	return s.deliveriesOf(ctx, "webhook_id = ? AND webhook_id <> ''", string(webhook), status, page)
+}
+
+// ChannelDeliveries lists those of a Channel, newest first; of one status when it is
+// named.
+func (s *Store) ChannelDeliveries(ctx context.Context, channel domain.ChannelID, status domain.DeliveryStatus, page domain.Page) ([]domain.Delivery, error) {
+	return s.deliveriesOf(ctx, "channel_id = ? AND channel_id <> ''", string(channel), status, page)
+}
+
+func (s *Store) deliveriesOf(ctx context.Context, owner, id string, status domain.DeliveryStatus, page domain.Page) ([]domain.Delivery, error) {
 	return list(ctx, s, "list deliveries", deliveryRow.domain, func(db *gorm.DB) *gorm.DB {
-		db = db.Where("webhook_id = ?", webhook)
+		db = db.Where(owner, id)
 		if status != "" {
 			db = db.Where("status = ?", clean(string(status)))
 		}

@@ -37,6 +37,7 @@ type deliveryRow struct {
 	ID             domain.DeliveryID     `gorm:"<-:create"`
 	OrganizationID domain.OrganizationID `gorm:"<-:create"`
 	WebhookID      domain.WebhookID      `gorm:"<-:create"`
+	ChannelID      domain.ChannelID      `gorm:"<-:create"`
 	MemberID       domain.MemberID       `gorm:"<-:create"`
 	Event          string                `gorm:"<-:create"`
 	Payload        string                `gorm:"<-:create"`
@@ -53,13 +54,13 @@ type deliveryRow struct {
 func (deliveryRow) TableName() string { return "deliveries" }
 
 func fromDelivery(d *domain.Delivery, version int64) deliveryRow {
-	return deliveryRow{ID: d.ID, OrganizationID: d.Organization, WebhookID: d.Webhook, MemberID: d.Member, Event: d.Event,
+	return deliveryRow{ID: d.ID, OrganizationID: d.Organization, WebhookID: d.Webhook, ChannelID: d.Channel, MemberID: d.Member, Event: d.Event,
 		Payload: string(d.Payload), Status: d.Status, Tries: d.Tries, Outcome: d.Outcome, DueAt: microsOrNil(d.DueAt),
 		EndedAt: microsOrNil(d.EndedAt), Created: micros(d.CreatedAt), Updated: micros(d.UpdatedAt), Version: version}
 }
 
 func (r deliveryRow) domain() domain.Delivery {
-	return domain.Delivery{ID: r.ID, Organization: r.OrganizationID, Webhook: r.WebhookID, Member: r.MemberID, Event: r.Event,
+	return domain.Delivery{ID: r.ID, Organization: r.OrganizationID, Webhook: r.WebhookID, Channel: r.ChannelID, Member: r.MemberID, Event: r.Event,
 		Payload: raw(r.Payload), Status: r.Status, Tries: r.Tries, Outcome: r.Outcome, DueAt: momentOrNil(r.DueAt),
 		EndedAt: momentOrNil(r.EndedAt), CreatedAt: moment(r.Created), UpdatedAt: moment(r.Updated), Version: r.Version}
 }

@@ -67,6 +67,7 @@ var tables = []table{
 	tableOf("previews", fromPreview),
 	tableOf("webhooks", fromWebhook),
 	tableOf("deliveries", fromDelivery),
+	tableOf("channels", fromChannel),
 }
 
 // placeOf gives a row's index in tables and where its version is.
@@ -104,6 +105,8 @@ func placeOf(row domain.Row) (int, *int64, error) {
 		return 14, &row.Version, nil
 	case *domain.Delivery:
 		return 15, &row.Version, nil
+	case *domain.Channel:
+		return 16, &row.Version, nil
 	}
 	return 0, nil, domain.Errorf(domain.CodeInternal, "CommitRow", "No table keeps a %s.", fmt.Sprintf("%T", row))
 }

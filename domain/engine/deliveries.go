@@ -97,6 +97,9 @@ func (e *Engine) TakeDelivery(ctx context.Context, id domain.DeliveryID, version
 
 // receiver says where a delivery goes, or why it is not wanted any more.
 func (e *Engine) receiver(ctx context.Context, v domain.Delivery) (*Outgoing, string, error) {
+	if v.Channel != "" {
+		return e.outside(ctx, v)
+	}
 	w, err := e.Store.Webhook(ctx, v.Webhook)
 	if domain.IsCode(err, domain.CodeNotFound) {
 		return nil, "The webhook is not there any more.", nil
@@ -147,6 +150,9 @@ func (e *Engine) SettleDelivery(ctx context.Context, out *Outgoing, status int, 
 
 // disableReceiver stops telling a receiver that wants no more.
 func (e *Engine) disableReceiver(ctx context.Context, d *draft, out *Outgoing) error {
+	if out.row.Channel != "" {
+		return e.disableChannel(ctx, d, out)
+	}
 	w, err := e.Store.Webhook(ctx, out.webhook)
 	if err != nil || !w.Enabled || w.DeletedAt != nil || w.URL != out.Message.URL {
 		return gone(err)

@@ -15,7 +15,8 @@ type draft struct {
 	path   []domain.Delegation // work that must be as it was seen
 	ring   []domain.Task       // beside those that follow from the rows
 	trace  string
-	result any // what the command returns, for a kept answer
+	result any           // what the command returns, for a kept answer
+	keptIn domain.ChatID // the Chat that a commandKey lives with, where the command finds it
 }
 
 func (d *draft) empty() bool {
@@ -107,6 +108,8 @@ func (d *draft) request(r *domain.Request) {
 		data["decision"] = r.Decision
 	}
 	d.event(kind, string(r.ID), data)
+	// In a Channel the Request is the author's, and its Chat another's.
+	d.commit.Events[len(d.commit.Events)-1].Member = r.Member
 }
 
 // nearTimer is how far ahead a deadline is rung by the commit that makes it; later

@@ -161,6 +161,18 @@ type Store interface {
 	Delivery(ctx context.Context, id domain.DeliveryID) (domain.Delivery, error)
 	// Deliveries lists those of a webhook, newest first; of one status when it is named.
 	Deliveries(ctx context.Context, webhook domain.WebhookID, status domain.DeliveryStatus, page domain.Page) ([]domain.Delivery, error)
+	Channel(ctx context.Context, id domain.ChannelID) (domain.Channel, error)
+	// Channels lists a Member's Channels that are not deleted, and with all those of the
+	// organization, newest first.
+	Channels(ctx context.Context, org domain.OrganizationID, member domain.MemberID, all bool, page domain.Page) ([]domain.Channel, error)
+	// ChannelChat gives the Chat of an outside chat that is not deleted; not_found when there
+	// is none.
+	ChannelChat(ctx context.Context, channel domain.ChannelID, outside string) (domain.Chat, error)
+	// ChannelDeliveries is Deliveries of a Channel.
+	ChannelDeliveries(ctx context.Context, channel domain.ChannelID, status domain.DeliveryStatus, page domain.Page) ([]domain.Delivery, error)
+	// PendingVia gives pending Requests of work whose input came in by a token of this Member
+	// in the name of others, by ID after a given one.
+	PendingVia(ctx context.Context, org domain.OrganizationID, member domain.MemberID, after domain.RequestID, limit int) ([]domain.RequestID, error)
 	// ForgetDeliveries deletes up to limit deliveries of one status that ended before a
 	// time.
 	ForgetDeliveries(ctx context.Context, status domain.DeliveryStatus, before time.Time, limit int) (int, error)

@@ -44,8 +44,10 @@ CREATE TABLE deliveries (
     CONSTRAINT deliveries_version CHECK (version > 0),
     CONSTRAINT deliveries_pk PRIMARY KEY (id)
 ) STRICT;
-CREATE INDEX deliveries_webhook ON deliveries (webhook_id, id);
-CREATE INDEX deliveries_webhook_status ON deliveries (webhook_id, status, id);
+CREATE INDEX deliveries_webhook ON deliveries (webhook_id, id)
+    WHERE webhook_id <> '';
+CREATE INDEX deliveries_webhook_status ON deliveries (webhook_id, status, id)
+    WHERE webhook_id <> '';
 CREATE INDEX deliveries_due ON deliveries (due_at)
     WHERE due_at IS NOT NULL;
 CREATE INDEX deliveries_ended ON deliveries (status, ended_at)

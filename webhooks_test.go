@@ -121,3 +121,47 @@ func TestAWebhookComesAgain(t *testing.T) {
 	}
 	c.poll("the message is delivered", 20*time.Second, func() bool { return len(c.list(at+"/deliveries?status=delivered")) == 1 })
 }
+
+// A bridge brings in what people write in a group chat; each works with its own rights, and
+// the answers come back signed.
+func TestAChannelTalks(t *testing.T) {
+	onBackends(t, func(t *testing.T, b backend) {
+		o := receiver(t)
+		c, _, _ := startServe(t, b.settings(t.TempDir()))
+		member := c.call("POST", "/v1/members", object{"name": "Bob", "permissions": []string{"write", "*"}}, 201)["id"].(string)
+		token := c.call("POST", "/v1/tokens", object{"name": "his", "scopes": []string{"write", "*"}, "member": member}, 201)["token"].(string)
+		bob := &client{t: t, base: c.base, token: token}
+		channel := c.call("POST", "/v1/channels", object{"name": "team", "url": o.URL, "secret": hookSecret, "actors": object{"bob": member}}, 201)["id"].(string)
+		post := func(author, text string) object {
+			t.Helper()
+			return c.call("POST", "/v1/channels/"+channel+"/messages", object{"author": author, "text": text, "chat": "room 7"}, 202)
+		}
+		first := post("bob", asksForAHelper+"\n/say There it is.")
+		c.poll("Bob is asked", 30*time.Second, func() bool { return len(bob.list("/v1/requests?status=pending")) == 1 })
+		stranger := post("eve", asksForAHelper+"\n/say Nothing was done.")
+		if stranger["turn"] != nil || stranger["chat"] != first["chat"] {
+			t.Errorf("the stranger's message went to %v", stranger)
+		}
+		bob.answer(bob.list("/v1/requests?status=pending")[0], object{"decision": "allow"})
+		said := o.next(t)
+		if said.kind != "channel.message" || said.data["text"] != "There it is." || said.data["chat"] != "room 7" || said.data["turn"] != first["turn"] {
+			t.Errorf("told %v", said)
+		}
+		if after := o.next(t); after.data["text"] != "Nothing was done." || after.data["author"] != "eve" {
+			t.Errorf("told %v", after)
+		}
+		if waits := c.list("/v1/requests?status=pending"); len(waits) != 0 {
+			t.Errorf("somebody is asked for a stranger: %v", waits)
+		}
+		bots := bob.list("/v1/bots")
+		helpers := 0
+		for _, bot := range bots {
+			if bot["kind"] == "session" {
+				helpers++
+			}
+		}
+		if helpers != 1 {
+			t.Errorf("Bob has %d helpers: %v", helpers, bots)
+		}
+	})
+}

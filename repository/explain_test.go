@@ -13,7 +13,7 @@ import (
 // largeTables are those that grow with use; a statement that reads one of them from
 // end to end is a fault.
 var largeTables = []string{"rules", "previews", "turns", "calls", "requests", "events", "items", "inputs", "chats", "grants", "kept_answers", "tokens", "members",
-	"bots", "connections", "webhooks", "deliveries"}
+	"bots", "connections", "webhooks", "deliveries", "channels"}
 
 // rows of each large table, spread over many Members, Chats and Turns.
 const plentyRows = "WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < 20000) "
@@ -55,6 +55,8 @@ var plenty = []string{
 		`SELECT 'prv_' || i, 'org_1', 'mem_1', '', 'Never.', 'deny', 1, '', 0, 9000000000000000 + i, 1 FROM g`,
 	`INSERT INTO webhooks (id, organization_id, member_id, whole, url, events, enabled, disabled_why, created_at, updated_at, version) ` + plentyRows +
 		`SELECT 'hook_' || i, 'org_' || (i % 500), 'mem_' || (i % 500), i % 100 = 0, '', '["request.pending"]', i > 0, '', 0, 0, 1 FROM g`,
+	`INSERT INTO channels (id, organization_id, member_id, name, bot_id, url, actors, enabled, disabled_why, created_at, updated_at, version) ` + plentyRows +
+		`SELECT 'chn_' || i, 'org_' || (i % 500), 'mem_' || (i % 500), '', '', '', '', i > 0, '', 0, 0, 1 FROM g`,
 	`INSERT INTO deliveries (id, organization_id, webhook_id, member_id, event, payload, status, tries, outcome, due_at, ended_at, created_at, updated_at, version) ` +
 		plentyRows + `SELECT 'dlv_' || i, 'org_1', 'hook_' || (i % 500), 'mem_1', '', '{}', CASE WHEN i % 4 = 0 THEN 'pending' ELSE 'delivered' END, 1, '',
 		CASE WHEN i % 4 = 0 THEN 9000000000000000 + i END, CASE WHEN i % 4 > 0 THEN 9000000000000000 + i END, 0, 0, 1 FROM g`,
@@ -179,6 +181,16 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.Deliveries(ctx, "hook_1", "", page))
 	use(s.Deliveries(ctx, "hook_1", domain.DeliveryDead, page))
 	use(s.ForgetDeliveries(ctx, domain.DeliveryDelivered, now, 20))
+	use(s.Channel(ctx, "chn_1"))
+	use(s.Channels(ctx, "org_1", "mem_1", true, page))
+	use(s.Channels(ctx, "org_1", "mem_1", false, page))
+	_, err := s.ChannelChat(ctx, "chn_1", "main")
+	if !domain.IsCode(err, domain.CodeNotFound) {
+		t.Fatal(err)
+	}
+	use(s.ChannelDeliveries(ctx, "chn_1", "", page))
+	use(s.ChannelDeliveries(ctx, "chn_1", domain.DeliveryDead, page))
+	use(s.PendingVia(ctx, "org_1", "mem_1", "req_1", 20))
 	use(s.OpenTurns(ctx, "bot_1", 20))
 	use(s.PushCall(ctx, "call_1", 1, now))
 	must(t, s.Beat(ctx, now.Add(-time.Hour), time.Minute))

@@ -38,7 +38,7 @@ func (s *Store) ChannelChat(ctx context.Context, channel domain.ChannelID, outsi
 // organization: it is asked when a token is revoked or a Member disabled.
 func (s *Store) PendingVia(ctx context.Context, org domain.OrganizationID, member domain.MemberID, after domain.RequestID, limit int) ([]domain.RequestID, error) {
 	var ids []domain.RequestID
-	err := s.read(ctx).Raw(`SELECT r.id FROM requests r JOIN turns t ON t.id = r.turn_id WHERE r.organization_id = ? AND r.status = 'pending' AND r.id > ?
-		AND t.authority LIKE ? ORDER BY r.id LIMIT ?`, org, after, `%"via":"`+clean(string(member))+`"%`, atLeastOne(limit)).Scan(&ids).Error
+	err := s.read(ctx).Raw(`SELECT r.id FROM requests r WHERE r.organization_id = ? AND r.status = 'pending' AND r.id > ?
+		AND (SELECT t.authority FROM turns t WHERE t.id = r.turn_id) LIKE ? ORDER BY r.id LIMIT ?`, org, after, `%"via":"`+clean(string(member))+`"%`, atLeastOne(limit)).Scan(&ids).Error
 	return ids, s.wrap(ctx, "list pending Requests of others", err)
 }

@@ -632,3 +632,33 @@ func TestAChannelThatIsShut(t *testing.T) {
 	_, err = g.engine.PostToChannel(t.Context(), g.me, g.channel.ID, engine.ChannelMessage{Author: "bob", Text: "x"})
 	g.wantCode(err, domain.CodeNotFound)
 }
+
+// Results of the work of two authors that come back at the same moment start two Turns.
+func TestResultsOfTwoAuthorsStartTwoTurns(t *testing.T) {
+	g := newGroup(t)
+	var chat domain.ChatID
+	var notify []domain.Task
+	for _, author := range []string{"bob", "ann"} {
+		chat = g.posts(author, `/call openbot_delegate {"task":"/say done","limits":{"timeMs":600000}}`).Chat
+		for {
+			task, ok := g.rings.next(g.clock.now())
+			if !ok {
+				break
+			}
+			if task.Kind == domain.TaskWorkNotify {
+				notify = append(notify, task)
+				continue
+			}
+			g.work(task)
+		}
+	}
+	if now, err := g.store.Chat(t.Context(), chat); err != nil || now.Turn != "" || len(notify) != 2 {
+		t.Fatalf("the Chat is %s, %d results wait (%v)", now.Status, len(notify), err)
+	}
+	g.work(notify[0]) // tells of both in one commit
+	g.run()
+	turns := g.turnsOf(chat)
+	if len(turns) != 4 || turns[2].Member != g.bob.Member.ID || turns[3].Member != g.ann.Member.ID || len(turns[2].Authority) != 1 || len(turns[3].Authority) != 1 {
+		t.Errorf("the Turns are %+v", turns)
+	}
+}

@@ -83,10 +83,10 @@ var kinds = []kind{
 	}, nil, "Organization", "CreatedAt"),
 	kindOf("chat", domain.PrefixChat, func(ctx context.Context, s engine.Store, id string) (domain.Chat, error) {
 		return s.Chat(ctx, domain.ChatID(id))
-	}, nil, "Organization", "Member", "Bot", "Kind", "Parent", "Request", "CreatedAt"),
+	}, nil, "Organization", "Member", "Bot", "Kind", "Parent", "Request", "Channel", "Outside", "CreatedAt"),
 	kindOf("turn", domain.PrefixTurn, func(ctx context.Context, s engine.Store, id string) (domain.Turn, error) {
 		return s.Turn(ctx, domain.TurnID(id))
-	}, nil, "Organization", "Chat", "Bot", "Member", "CreatedAt"),
+	}, nil, "Organization", "Chat", "Bot", "Member", "Author", "CreatedAt"),
 	kindOf("call", domain.PrefixCall, func(ctx context.Context, s engine.Store, id string) (domain.Call, error) {
 		found, err := s.ItemCalls(ctx, []domain.Item{{Call: domain.CallID(id)}})
 		call, ok := found[domain.CallID(id)]
@@ -114,7 +114,10 @@ var kinds = []kind{
 	}, nil, "Organization", "Member", "CreatedAt"),
 	kindOf("delivery", domain.PrefixDelivery, func(ctx context.Context, s engine.Store, id string) (domain.Delivery, error) {
 		return s.Delivery(ctx, domain.DeliveryID(id))
-	}, nil, "Organization", "Webhook", "Member", "Event", "Payload", "CreatedAt"),
+	}, nil, "Organization", "Webhook", "Channel", "Member", "Event", "Payload", "CreatedAt"),
+	kindOf("channel", domain.PrefixChannel, func(ctx context.Context, s engine.Store, id string) (domain.Channel, error) {
+		return s.Channel(ctx, domain.ChannelID(id))
+	}, nil, "Organization", "Member", "CreatedAt"),
 }
 
 func versionOf(row domain.Row) int64 { return reflect.ValueOf(row).Elem().FieldByName("Version").Int() }

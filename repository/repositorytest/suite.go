@@ -31,6 +31,7 @@ func Run(t *testing.T, open Open) {
 		{"events", events},
 		{"deciding", deciding},
 		{"webhooks", webhooks},
+		{"Channels", channels},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

@@ -162,15 +162,17 @@ func (a *App) openWorker(sealer *apps.Sealer) error {
 	if err != nil {
 		return err
 	}
-	w := worker.New(worker.Options{Engine: a.engine, Models: a.models, Apps: a.apps, Hosts: a.apps, Programs: programs, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
-	// Four servers: slow models and Apps fill the first, and answers still get through
-	// on the second; a slow judge fills the third alone, and programs the fourth.
+	w := worker.New(worker.Options{Engine: a.engine, Models: a.models, Apps: a.apps, Hosts: a.apps, Hooks: a.apps, Programs: programs, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
+	// Five servers: slow models and Apps fill the first, and answers still get through
+	// on the second; a slow judge fills the third alone, programs the fourth, and
+	// receivers that do not answer the fifth.
 	a.workers = []*queue.Server{
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log,
 			Only: []domain.Urgency{domain.UrgencyAnswer, domain.UrgencyTurn, domain.UrgencyReview, domain.UrgencyRest}}, w.Handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyAnswer}}, w.Handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyJudge}}, w.Handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyProgram}}, w.Handle),
+		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyDelivery}}, w.Handle),
 	}
 	return nil
 }

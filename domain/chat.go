@@ -43,6 +43,8 @@ type Chat struct {
 	Status       ChatStatus
 	Parent       *ChatParent // of a task Chat; its Delegation is the newest round
 	Request      RequestID   // of a review Chat: what is decided in it
+	Channel      ChannelID   // of a Chat of a Channel, or ""
+	Outside      string      // the chat of the Channel that it is, as it is called outside
 	Taint        Taint       // content from outside the organization that it took in
 	Turn         TurnID      // the Turn under way, or ""
 	LastTurn     TurnID      // the newest Turn, or ""

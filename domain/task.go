@@ -46,6 +46,8 @@ const (
 	TaskTriggerFire TaskKind = "trigger.fire"
 	// TaskReminderFire gives a reminder to its Chat.
 	TaskReminderFire TaskKind = "reminder.fire"
+	// TaskWebhookDeliver makes one try of a delivery.
+	TaskWebhookDeliver TaskKind = "webhook.deliver"
 )
 
 // TaskKinds lists every kind, for the worker's table of handlers.
@@ -53,7 +55,7 @@ func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
 		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,
 		TaskRequestReview, TaskRulePreview, TaskProgramRun, TaskReminderFire, TaskTriggerFire, TaskRequestVerdict,
-		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume}
+		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume, TaskWebhookDeliver}
 }
 
 // Urgency orders tasks. Answers and resumed Turns come before new Turns, those
@@ -73,7 +75,10 @@ const (
 	// UrgencyProgram is running programs. It has workers of its own, so that programs
 	// that use up their time hold up nothing else.
 	UrgencyProgram Urgency = "programs"
-	// UrgencyRest is clean-up and delivery.
+	// UrgencyDelivery is telling outside receivers. It has workers of its own, so that
+	// receivers that do not answer hold up nothing else.
+	UrgencyDelivery Urgency = "deliveries"
+	// UrgencyRest is clean-up.
 	UrgencyRest Urgency = "rest"
 )
 

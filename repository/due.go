@@ -53,6 +53,8 @@ var dues = map[domain.TaskKind]due{
 		WHERE closing_due_at <= ? ORDER BY closing_due_at LIMIT ?`},
 	domain.TaskWorkResume: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, resume_due_at AS due_at FROM delegations
 		WHERE resume_due_at <= ? ORDER BY resume_due_at LIMIT ?`},
+	domain.TaskWebhookDeliver: {times: 1, urgency: domain.UrgencyDelivery, query: `SELECT id, version, due_at FROM deliveries
+		WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
 	domain.TaskTokenClose: {times: 2, urgency: domain.UrgencyRest, query: `SELECT id, version, closing_due_at AS due_at FROM tokens
 		WHERE closing_due_at <= ? UNION ALL SELECT id, version, closing_due_at AS due_at FROM members
 		WHERE closing_due_at <= ? ORDER BY due_at LIMIT ?`},

@@ -15,6 +15,8 @@ type chatRow struct {
 	Parent         document[*domain.ChatParent] `gorm:"<-:create"`
 	DelegationID   domain.DelegationID
 	RequestID      domain.RequestID `gorm:"<-:create"`
+	ChannelID      domain.ChannelID `gorm:"<-:create"`
+	Outside        string           `gorm:"<-:create"`
 	Tainted        bool             // that there is taint, for whoever reads the table
 	Taint          document[domain.Taint]
 	TurnID         domain.TurnID
@@ -36,7 +38,7 @@ func fromChat(c *domain.Chat, version int64) chatRow {
 	if c.Plan != (domain.PlanTerms{}) {
 		plan = &c.Plan
 	}
-	return chatRow{Plan: documentOf(plan), RequestID: c.Request, ArchivedAt: microsOrNil(c.ArchivedAt), ID: c.ID, OrganizationID: c.Organization, MemberID: c.Member, BotID: c.Bot, Kind: c.Kind,
+	return chatRow{Plan: documentOf(plan), RequestID: c.Request, ChannelID: c.Channel, Outside: c.Outside, ArchivedAt: microsOrNil(c.ArchivedAt), ID: c.ID, OrganizationID: c.Organization, MemberID: c.Member, BotID: c.Bot, Kind: c.Kind,
 		Mode: c.Mode, Title: c.Title, Status: c.Status, Parent: documentOf(c.Parent), Tainted: c.Tainted(), Taint: documentOf(c.Taint),
 		DelegationID: c.Delegation(), TurnID: c.Turn, LastTurnID: c.LastTurn, LastItem: c.LastItem, LastEvent: c.LastEvent, LastInput: c.LastInput,
 		Deleted: microsOrNil(c.DeletedAt), Created: micros(c.CreatedAt), Updated: micros(c.UpdatedAt), Version: version}
@@ -51,7 +53,7 @@ func (r chatRow) domain() domain.Chat {
 	if parent != nil {
 		parent = &domain.ChatParent{Chat: parent.Chat, Delegation: r.DelegationID}
 	}
-	return domain.Chat{Plan: plan, Request: r.RequestID, ArchivedAt: momentOrNil(r.ArchivedAt), ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID, Kind: r.Kind,
+	return domain.Chat{Plan: plan, Request: r.RequestID, Channel: r.ChannelID, Outside: r.Outside, ArchivedAt: momentOrNil(r.ArchivedAt), ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID, Kind: r.Kind,
 		Mode: r.Mode, Title: r.Title, Status: r.Status, Parent: parent, Taint: r.Taint.value,
 		Turn: r.TurnID, LastTurn: r.LastTurnID, LastItem: r.LastItem, LastEvent: r.LastEvent, LastInput: r.LastInput,
 		DeletedAt: momentOrNil(r.Deleted), CreatedAt: moment(r.Created), UpdatedAt: moment(r.Updated), Version: r.Version}

@@ -22,6 +22,7 @@ type builtin struct {
 	hasReason bool
 	own       *ownTool // needs a decision, and is carried out in a commit
 	writes    bool     // does more than read, and does not run in plan mode
+	channel   bool     // is there in a Chat of a Channel alone
 	// give does its work in the commit of the step and checks it itself. A plain error is for
 	// the model and leaves nothing behind.
 	give func(ctx context.Context, e *Engine, d *draft, w *stepWork, call *domain.Call) (domain.Call, error)
@@ -50,7 +51,7 @@ var builtins = sync.OnceValue(func() []builtin {
 		define("openbot_run_code", programDescription,
 			`{"type":"object","properties":{"program":{"type":"string","minLength":1,"maxLength":262144}},"required":["program"],"additionalProperties":false}`,
 			domain.CallProgram, nil),
-	}, append(reminderTools(), ownTools()...)...), workTools()...)
+	}, append(reminderTools(), ownTools()...)...), append(workTools(), sendTool())...)
 })
 
 const programDescription = "Runs a JavaScript program that makes many calls of App tools. The program is the body of an async function: it may await, and what it returns is the result. " +

@@ -115,6 +115,9 @@ func (e *Engine) PostMessage(ctx context.Context, p domain.Principal, id domain.
 		if chat.Kind == domain.ChatReview {
 			return domain.Errorf(domain.CodeConflict, "ChatConflict", "A review Chat takes no messages.")
 		}
+		if chat.Channel != "" {
+			return domain.Errorf(domain.CodeConflict, "ChatConflict", "This Chat takes messages through its Channel, each with its author.")
+		}
 		posted = Posted{Chat: chat.ID}
 		authority := []domain.Authority{{Member: p.Member.ID, Token: p.Token.ID}}
 		var round *newRound
@@ -166,6 +169,9 @@ func (d *draft) startTurn(inputs []domain.Input) {
 	due := d.at.Add(domain.RunnableGrace)
 	turn := domain.Turn{ID: newID[domain.TurnID](domain.PrefixTurn), Organization: d.chat.Organization, Chat: d.chat.ID,
 		Bot: d.chat.Bot, Member: d.chat.Member, Status: domain.TurnQueued, DueAt: &due, CreatedAt: d.at, UpdatedAt: d.at}
+	if d.chat.Channel != "" {
+		turn.Member, turn.Author = inputs[0].Authority[0].Member, inputs[0].Author()
+	}
 	for _, in := range inputs {
 		turn.Authority = domain.AddAuthority(turn.Authority, in.Authority...)
 		d.take(turn.ID, in)
@@ -179,10 +185,11 @@ func (d *draft) startNext(waiting []domain.Input) {
 	if d.chat.Turn != "" || len(waiting) == 0 || d.chat.DeletedAt != nil {
 		return
 	}
-	for _, in := range waiting {
+	taken, _ := d.chat.ForOneTurn(waiting)
+	for _, in := range taken {
 		d.commit.Taken = append(d.commit.Taken, in.ID)
 	}
-	d.startTurn(waiting)
+	d.startTurn(taken)
 }
 
 // Interrupt stops the Turn under way. Its open Requests are cancelled and its
@@ -334,7 +341,8 @@ func (e *Engine) Turn(ctx context.Context, p domain.Principal, id domain.TurnID)
 		return TurnView{}, asNotFound(err, "TurnNotFound", "There is no Turn with this ID.")
 	}
 	chat, err := e.Chat(ctx, p, turn.Chat)
-	if err != nil {
+	// In a Channel a Turn is its author's, and its Chat another's.
+	if err != nil && turn.Member != p.Member.ID {
 		return TurnView{}, asNotFound(err, "TurnNotFound", "There is no Turn with this ID.")
 	}
 	views := []TurnView{{Turn: turn}}

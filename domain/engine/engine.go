@@ -143,6 +143,7 @@ func (e *Engine) decide(ctx context.Context, subject string, plan func(d *draft)
 			return err
 		}
 		d.sealGates()
+		d.tellWebhooks()
 		err := e.Store.Commit(ctx, d.commit)
 		if err == nil {
 			e.announce(ctx, d)

@@ -161,9 +161,15 @@ func (e *Engine) receive(ctx context.Context, d *draft, in domain.Input) error {
 	if err != nil {
 		return err
 	}
-	for _, before := range waiting {
-		d.commit.Taken = append(d.commit.Taken, before.ID)
+	taken, left := d.chat.ForOneTurn(append(waiting, in))
+	for _, before := range taken {
+		if before.ID != in.ID {
+			d.commit.Taken = append(d.commit.Taken, before.ID)
+		}
 	}
-	d.startTurn(append(waiting, in))
+	d.startTurn(taken)
+	if len(left) > 0 && left[len(left)-1].ID == in.ID {
+		d.enqueue(in)
+	}
 	return nil
 }

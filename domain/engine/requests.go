@@ -272,7 +272,33 @@ func (e *Engine) CloseRights(ctx context.Context, subject string) error {
 			break
 		}
 	}
+	if err := e.closeVia(ctx, member, token); err != nil {
+		return err
+	}
 	return e.doneClosing(ctx, subject, token)
+}
+
+// closeVia closes Requests of work that came in by a token in the name of others.
+func (e *Engine) closeVia(ctx context.Context, member domain.MemberID, token domain.TokenID) error {
+	m, err := e.Store.Member(ctx, member)
+	if err != nil {
+		return gone(err)
+	}
+	for after := domain.RequestID(""); ; {
+		ids, err := e.Store.PendingVia(ctx, m.Organization, member, after, 100)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if err := e.closeOne(ctx, id, token); err != nil {
+				return err
+			}
+			after = id
+		}
+		if len(ids) < 100 {
+			return nil
+		}
+	}
 }
 
 func (e *Engine) closeOne(ctx context.Context, id domain.RequestID, token domain.TokenID) error {
@@ -281,7 +307,8 @@ func (e *Engine) closeOne(ctx context.Context, id domain.RequestID, token domain
 			return nil // the person still has to say what became of it
 		}
 		for _, right := range f.Rights {
-			if token == "" && right.Member.DisabledAt != nil || token != "" && right.Token.ID == token {
+			disabled := right.Member.DisabledAt != nil || right.Via != nil && right.Via.DisabledAt != nil
+			if token == "" && disabled || token != "" && right.Token.ID == token {
 				return domain.RequestCancelledEvent{At: d.at}
 			}
 		}

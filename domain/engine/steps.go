@@ -65,7 +65,7 @@ func (e *Engine) prepareStep(ctx context.Context, id domain.TurnID, version int6
 			return nil, again, err
 		}
 	}
-	read := facts.Inbox
+	read := facts.Chat.Reads(facts.Turn, facts.Inbox)
 	if facts.Turn.Held != nil {
 		read = readInputs(facts.Inbox, facts.Turn.Held.Read)
 	}
@@ -73,7 +73,9 @@ func (e *Engine) prepareStep(ctx context.Context, id domain.TurnID, version int6
 		return nil, false, err
 	}
 	box := e.toolboxFor(&facts)
-	step := &Step{Request: e.modelRequest(&facts, box), facts: facts, read: read, box: box, loadedAt: now, brought: facts.Bot.Brings()}
+	shown := facts
+	shown.Inbox = facts.Chat.Reads(facts.Turn, facts.Inbox)
+	step := &Step{Request: e.modelRequest(&shown, box), facts: facts, read: read, box: box, loadedAt: now, brought: facts.Bot.Brings()}
 	if held := facts.Turn.Held; held != nil {
 		step.Reply = &domain.ModelReply{Text: held.Text, Calls: held.Calls}
 		step.Request.Model = held.Model
@@ -104,17 +106,36 @@ func (e *Engine) addRights(ctx context.Context, f *domain.StepFacts, read []doma
 		all = domain.AddAuthority(all, in.Authority...)
 	}
 	for _, a := range all[len(f.Turn.Authority):] {
-		member, err := e.Store.Member(ctx, a.Member)
+		r, err := e.rightsOf(ctx, a)
 		if err != nil {
 			return err
 		}
-		token, err := e.Store.Token(ctx, a.Token)
-		if err != nil {
-			return err
-		}
-		f.Rights = append(f.Rights, domain.Rights{Member: member, Token: token})
+		f.Rights = append(f.Rights, r)
 	}
 	return nil
+}
+
+// rightsOf loads who stands behind an authority.
+func (e *Engine) rightsOf(ctx context.Context, a domain.Authority) (r domain.Rights, err error) {
+	if r.Token, err = e.Store.Token(ctx, a.Token); err != nil {
+		return r, err
+	}
+	if r.Token.Member != a.Bearer() {
+		return r, domain.Errorf(domain.CodeInternal, "AuthorityMissing", "The token behind this work is not its Member's.")
+	}
+	if a.Member != "" {
+		if r.Member, err = e.Store.Member(ctx, a.Member); err != nil {
+			return r, err
+		}
+	}
+	if a.Via != "" {
+		via, err := e.Store.Member(ctx, a.Via)
+		if err != nil {
+			return r, err
+		}
+		r.Via = &via
+	}
+	return r, nil
 }
 
 func (e *Engine) stepWanted(f *domain.StepFacts) bool {
@@ -247,11 +268,14 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 		d.item(domain.Item{Turn: w.turn.ID, Step: w.step, Kind: domain.ItemAnswer, From: string(w.bot.ID), Text: reply.Text})
 	}
 	if len(reply.Calls) == 0 {
-		next, err := domain.DecideTurn(w.turn, domain.StepWithText{At: d.at, Text: reply.Text, MoreInput: len(w.unread()) > 0, Usage: reply.Usage, Cost: cost})
+		unread := w.unread()
+		next, err := domain.DecideTurn(w.turn, domain.StepWithText{At: d.at, Text: reply.Text, MoreInput: len(w.chat.Reads(w.turn, unread)) > 0, Usage: reply.Usage, Cost: cost})
 		if err != nil {
 			return err
 		}
 		d.turn(before, &next)
+		w.sayOutside(d, reply.Text)
+		d.startNext(unread) // of other authors in a Channel
 		if err := d.endWork(next, w.facts.Work, w.work, w.facts.OpenWork, len(w.unread())); err != nil {
 			return err
 		}

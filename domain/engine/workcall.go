@@ -218,8 +218,9 @@ func (d *draft) deliver(inputs []domain.Input) {
 		return
 	}
 	if d.chat.Turn == "" {
-		d.startTurn(inputs)
-		return
+		var now []domain.Input
+		now, inputs = d.chat.ForOneTurn(inputs)
+		d.startTurn(now)
 	}
 	for _, in := range inputs {
 		d.enqueue(in)

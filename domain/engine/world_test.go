@@ -40,11 +40,13 @@ type world struct {
 	store  *hookedStore
 	rings  *ringer
 	apps   *app
-	models engine.Models
-	secret string
-	me     domain.Principal
-	mail   domain.Connection
-	clock  *clock
+	// receiver is whoever webhooks tell.
+	receiver *receiver
+	models   engine.Models
+	secret   string
+	me       domain.Principal
+	mail     domain.Connection
+	clock    *clock
 	// programs runs programs; nil means as the server does, without its limit of time.
 	programs engine.Programs
 }
@@ -302,7 +304,7 @@ func worldIn(t tester, file string) *world {
 	})
 	models := model.New(model.Options{})
 	t.Cleanup(models.Close)
-	w := &world{t: t, store: &hookedStore{Store: store}, apps: &app{sends: map[domain.CallID]int{}}, models: models,
+	w := &world{t: t, store: &hookedStore{Store: store}, apps: &app{sends: map[domain.CallID]int{}}, receiver: &receiver{status: 200}, models: models,
 		clock: &clock{at: time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)}}
 	w.restart()
 	return w
@@ -421,6 +423,8 @@ func (w *world) work(task domain.Task) {
 		w.must(w.engine.CloseWork(ctx, domain.DelegationID(task.Subject)))
 	case domain.TaskWorkResume:
 		w.must(w.engine.ResumeWork(ctx, domain.DelegationID(task.Subject)))
+	case domain.TaskWebhookDeliver:
+		w.deliver(task)
 	case domain.TaskConnectionLook:
 		c, err := w.engine.LookTarget(ctx, domain.ConnectionID(task.Subject))
 		w.must(err)

@@ -86,7 +86,10 @@ var dues = []promise{
 			b := &domain.Bot{ID: newID[domain.BotID](domain.PrefixBot), Organization: w.org.ID, Kind: domain.BotLasting, ClosingDueAt: dueAt}
 			p := &domain.Preview{ID: newID[domain.PreviewID](domain.PrefixPreview), DueAt: dueAt, CreatedAt: w.now}
 			w.commit(r, b, p)
+			v := w.newDelivery(w.newWebhook(w.member), domain.DeliveryPending, dueAt, nil)
+			w.commit(v)
 			if dueAt == late {
+				expect(domain.TaskWebhookDeliver, string(v.ID), 1, late, domain.UrgencyDelivery)
 				expect(domain.TaskRequestReview, string(r.ID), 1, late, domain.UrgencyReview)
 				expect(domain.TaskRequestVerdict, string(r.ID), late.UnixMilli(), late, domain.UrgencyJudge)
 				expect(domain.TaskBotClose, string(b.ID), 1, late, domain.UrgencyRest)

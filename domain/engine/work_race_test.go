@@ -51,3 +51,86 @@ func TestAResultThatWasNotToldYetKeepsItsGiverOpen(t *testing.T) {
 		t.Errorf("after %d Turns the result is %q", len(turns), g.Result)
 	}
 }
+
+// endedBelow brings about work whose work, and the work below that, have ended, while the work
+// itself goes on.
+func (w *world) endedBelow() (top, middle, low domain.Delegation) {
+	w.t.Helper()
+	chat := w.newChat()
+	w.say(chat, delegate(nil, delegate(nil, delegate(nil, "/say low"), "/then", "/say middle"), `/call mail__send {"n":1}`, "/then", "/say top"))
+	w.run()
+	top = w.onlyGiven(chat)
+	middle = w.wantWork(w.onlyGiven(top.Chat).ID, domain.DelegationCompleted)
+	return w.wantWork(top.ID, domain.DelegationRunning), middle, w.wantWork(w.onlyGiven(middle.Chat).ID, domain.DelegationCompleted)
+}
+
+// A round that a person starts below ended work belongs to the nearest open work above:
+// that is open until the round has ended, and a cancel of it stops the round.
+func TestARoundBelowEndedWorkBelongsToOpenWorkAbove(t *testing.T) {
+	t.Run("the work above ends after it", func(t *testing.T) {
+		w := newWorld(t)
+		top, middle, low := w.endedBelow()
+		turn := w.say(low.Chat, `/call mail__send {"n":2}`, "/then", "/say again")
+		w.run()
+		round := w.given(middle.Chat)[1].Delegation
+		if round.Above != top.ID || round.Chat != low.Chat {
+			t.Fatalf("the round is %+v", round)
+		}
+		for _, r := range w.pending() {
+			if r.Chat == top.Chat {
+				w.mustAnswer(r, domain.DecisionDeny, "")
+			}
+		}
+		w.run()
+		w.wantWork(top.ID, domain.DelegationRunning)
+		w.mustAnswer(w.onlyPending(), domain.DecisionDeny, "")
+		w.run()
+		w.wantStatus(turn, domain.TurnCompleted)
+		w.wantWork(round.ID, domain.DelegationCompleted)
+		if g := w.wantWork(top.ID, domain.DelegationCompleted); g.Result != "top" {
+			t.Errorf("the result is %q", g.Result)
+		}
+		w.wantText(middle.Chat, "notice: [OpenBot] The work "+string(round.ID)+" that you gave to")
+	})
+	t.Run("a cancel above stops it", func(t *testing.T) {
+		w := newWorld(t)
+		top, middle, low := w.endedBelow()
+		w.say(low.Chat, `/call mail__send {"n":2}`)
+		w.run()
+		_, err := w.engine.CancelDelegation(t.Context(), w.me, top.ID, "stop")
+		w.must(err)
+		w.run()
+		w.wantWork(w.given(middle.Chat)[1].Delegation.ID, domain.DelegationCancelled)
+		w.wantWork(top.ID, domain.DelegationCancelled)
+		if len(w.pending()) != 0 {
+			t.Error("a Request of cancelled work waits")
+		}
+	})
+	t.Run("it keeps work open that is just ending", func(t *testing.T) {
+		w := newWorld(t)
+		chat := w.newChat()
+		w.say(chat, delegate(nil, delegate(nil, "/say low"), "/then", "/say first"))
+		w.finish(w.stepIn(chat))
+		top := w.onlyGiven(chat)
+		w.finish(w.stepIn(top.Chat)) // it gives work
+		w.finish(w.stepIn(top.Chat)) // its Turn ends
+		low := w.onlyGiven(top.Chat)
+		w.finish(w.stepIn(low.Chat))
+		for task, ok := w.rings.next(w.clock.now()); ok && task.Kind != domain.TaskWorkNotify; task, ok = w.rings.next(w.clock.now()) {
+			w.t.Logf("left %s", task.Kind)
+		}
+		w.must(w.engine.NotifyWork(t.Context(), low.ID)) // starts its last Turn
+		last := w.stepIn(top.Chat)
+		other := engine.New(engine.Options{Store: w.store, Ringer: w.rings, Live: silence{}, Models: w.models, Clock: w.clock.now, DefaultModel: "playbook"})
+		w.store.before = func(int, domain.Commit) error {
+			w.store.before = nil
+			_, err := other.PostMessage(t.Context(), w.me, low.Chat, "/say once more")
+			return err
+		}
+		w.finish(last)
+		w.wantWork(top.ID, domain.DelegationRunning)
+		w.run()
+		w.wantWork(top.ID, domain.DelegationCompleted)
+		w.wantWork(w.given(top.Chat)[1].Delegation.ID, domain.DelegationCompleted)
+	})
+}

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"openbot/domain"
 	"openbot/domain/engine"
@@ -133,4 +134,64 @@ func TestARoundBelowEndedWorkBelongsToOpenWorkAbove(t *testing.T) {
 		w.wantWork(top.ID, domain.DelegationCompleted)
 		w.wantWork(w.given(top.Chat)[1].Delegation.ID, domain.DelegationCompleted)
 	})
+}
+
+// Between a cancel and the close that follows it a call of unknown outcome is not sent
+// again.
+func TestAnUnknownOutcomeOfWorkThatIsBeingStoppedIsNotSentAgain(t *testing.T) {
+	for name, stop := range map[string]func(w *world, chat domain.ChatID, id domain.DelegationID) error{
+		"cancel": func(w *world, _ domain.ChatID, id domain.DelegationID) error {
+			_, err := w.engine.CancelDelegation(t.Context(), w.me, id, "stop")
+			return err
+		},
+		"interrupt above": func(w *world, chat domain.ChatID, _ domain.DelegationID) error {
+			_, err := w.engine.Interrupt(t.Context(), w.me, chat, true)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			chat := w.newChat()
+			w.apps.lose = true
+			w.say(chat, delegate(nil, `/call mail__send {"n":1}`))
+			w.run()
+			w.mustAnswer(w.onlyPending(), domain.DecisionAllow, "")
+			w.run()
+			r := w.onlyPending()
+			g := w.onlyGiven(chat)
+			if r.Unknown == nil || r.Chat != g.Chat {
+				t.Fatalf("the question is %+v", r)
+			}
+			w.must(stop(w, chat, g.ID))
+			_, err := w.answer(r, domain.DecisionAllow, "")
+			w.wantCode(err, domain.CodeConflict)
+			w.run()
+			w.sweepFor(30 * time.Second)
+			w.wantWork(g.ID, domain.DelegationRunning)
+			w.mustAnswer(w.onlyPending(), domain.DecisionDeny, "")
+			w.run()
+			w.wantWork(g.ID, domain.DelegationCancelled)
+			if w.apps.total() != 1 {
+				t.Errorf("the call went out %d times", w.apps.total())
+			}
+		})
+	}
+}
+
+// What waits in the inbox of a task Chat whose Bot is archived does not keep the work
+// open.
+func TestWorkOfAnArchivedBotEndsWithInputInItsInbox(t *testing.T) {
+	w := newWorld(t)
+	owned := w.bot("Own", "", w.main())
+	chat := w.newChat()
+	w.say(chat, delegate(map[string]any{"bot": owned}, `/call mail__send {"n":1}`))
+	w.run()
+	g := w.onlyGiven(chat)
+	w.say(g.Chat, "and one thing more")
+	w.must(w.engine.ArchiveBot(t.Context(), w.me, owned))
+	w.run()
+	if g = w.onlyGiven(chat); g.Open() {
+		t.Fatalf("the work is %s", g.Status)
+	}
+	w.wantText(chat, "[OpenBot] The work "+string(g.ID))
 }

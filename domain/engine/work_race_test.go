@@ -9,27 +9,31 @@ import (
 	"openbot/domain/engine"
 )
 
-// stepIn prepares the step that is rung in a Chat and leaves all else in the queue.
-func (w *world) stepIn(chat domain.ChatID) *engine.Step {
+// rungIn takes the step that is rung in a Chat and leaves all else in the queue.
+func (w *world) rungIn(chat domain.ChatID) domain.Task {
 	w.t.Helper()
 	w.rings.mu.Lock()
-	tasks := slices.Clone(w.rings.tasks)
-	w.rings.mu.Unlock()
-	for _, task := range tasks {
-		if task.Kind != domain.TaskTurnStep || !w.turnIn(task, chat) {
-			continue
-		}
-		w.rings.mu.Lock()
-		w.rings.tasks = slices.DeleteFunc(w.rings.tasks, func(t domain.Task) bool { return t.Subject == task.Subject && t.Revision == task.Revision })
-		w.rings.mu.Unlock()
-		step, err := w.engine.PrepareStep(w.t.Context(), domain.TurnID(task.Subject), task.Revision)
-		w.must(err)
-		if step != nil {
-			return step
+	defer w.rings.mu.Unlock()
+	for i, task := range w.rings.tasks {
+		if task.Kind == domain.TaskTurnStep && w.turnIn(task, chat) {
+			w.rings.tasks = slices.Delete(w.rings.tasks, i, i+1)
+			return task
 		}
 	}
 	w.t.Fatal("no step of this Chat is rung")
-	return nil
+	return domain.Task{}
+}
+
+// stepIn prepares the step that is rung in a Chat.
+func (w *world) stepIn(chat domain.ChatID) *engine.Step {
+	w.t.Helper()
+	task := w.rungIn(chat)
+	step, err := w.engine.PrepareStep(w.t.Context(), domain.TurnID(task.Subject), task.Revision)
+	w.must(err)
+	if step == nil {
+		w.t.Fatal("the step of this Chat may not be taken")
+	}
+	return step
 }
 
 // A giver whose Turn ends between the end of its work and the notice of it goes on with
@@ -194,4 +198,44 @@ func TestWorkOfAnArchivedBotEndsWithInputInItsInbox(t *testing.T) {
 		t.Fatalf("the work is %s", g.Status)
 	}
 	w.wantText(chat, "[OpenBot] The work "+string(g.ID))
+}
+
+// Work that pauses again before what its last pause parked was set free takes that over:
+// setting it free now would have it park and be set free for as long as the pause lasts.
+func TestAPauseTakesOverWhatTheLastOneParked(t *testing.T) {
+	w := newWorld(t)
+	chat := w.newChat()
+	w.say(chat, delegate(limited(map[string]any{"timeMs": 60_000, "steps": 1}), delegate(nil, "/say below"), "/then", "/say top"))
+	w.finish(w.stepIn(chat))
+	top := w.onlyGiven(chat)
+	w.finish(w.stepIn(top.Chat)) // it gives work
+	below := w.onlyGiven(top.Chat)
+	w.work(w.rungIn(top.Chat)) // it pauses
+	w.work(w.rungIn(below.Chat))
+	parked := func() {
+		t.Helper()
+		for _, id := range []domain.ChatID{top.Chat, below.Chat} {
+			if turn, err := w.store.Turn(t.Context(), w.chat(id).Turn); err != nil || turn.ParkedBy != top.ID {
+				t.Fatalf("the Turn is %s, parked by %q: %v", turn.Status, turn.ParkedBy, err)
+			}
+		}
+	}
+	parked()
+	r := w.onlyPending()
+	w.mustAnswer(r, domain.DecisionAllow, "")
+	call, err := w.store.CallFacts(t.Context(), r.Call)
+	w.must(err)
+	_, err = w.engine.TakeCall(t.Context(), r.Call, call.Call.Version, true)
+	w.must(err)
+	w.wantWork(top.ID, domain.DelegationRunning)
+	w.clock.forward(time.Minute)
+	w.must(w.engine.ElapseWork(t.Context(), top.ID))
+	w.wantWork(top.ID, domain.DelegationPaused)
+	w.must(w.engine.ResumeWork(t.Context(), top.ID))
+	parked()
+	for len(w.pending()) > 0 {
+		w.mustAnswer(w.onlyPending(), domain.DecisionAllow, "")
+		w.run()
+	}
+	w.wantWork(top.ID, domain.DelegationCompleted)
 }

@@ -43,7 +43,7 @@ test: $(TESTENV) npm $(OUTSIDE)/mailpit $(OUTSIDE)/everything ## run all tests b
 	@# Tests against programs of others are run when the folder that holds them is named.
 	@if [[ -f $(NPM_DONE) ]]; then export OPENBOT_NPM_DIR="$(CURDIR)/build/npm"; fi; \
 	echo "go test -race $(PACKAGES)"; \
-	$(TESTENV) -- go test -race -timeout $(TIMEOUT) $(PACKAGES)
+	$(TESTENV) --chromium -- go test -race -timeout $(TIMEOUT) $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),@$(MAKE) --no-print-directory properties)
 
 # Only packages with property tests know the flag of their number.
@@ -98,6 +98,17 @@ verify: ## check that module files, generated files and format are up to date
 	@old=$$(git ls-files -z '*.go' | xargs -0 gofmt -l); \
 	if [[ -n $$old ]]; then echo "Not in gofmt's format:"; echo "$$old"; exit 1; fi
 	go vet ./...
+
+# One after another, since each uses every core.
+FUZZTIME ?= 2m
+.PHONY: fuzz
+fuzz: ## look for inputs that break a promise (FUZZTIME=2m for each target)
+	@grep -rlE '^func Fuzz' --include='*_test.go' . | while read -r file; do \
+		for target in $$(sed -nE 's/^func (Fuzz[A-Za-z]+).*/\1/p' "$$file"); do \
+			echo "$$target in $$(dirname "$$file")"; \
+			go test "$$(dirname "$$file")" -run XXX -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) || exit 1; \
+		done; \
+	done
 
 .PHONY: bench
 bench: ## measure the approval round on this machine (ARGS="..." are passed on)

@@ -56,6 +56,7 @@ type App struct {
 	listener  net.Listener
 	server    *http.Server
 	example   bool
+	session   []byte             // seals cookies and login links
 	stop      context.CancelFunc // ends what lives as long as the program
 	life      context.Context
 }
@@ -112,14 +113,7 @@ func (a *App) open(ctx context.Context) error {
 	if err := a.store.Ready(ctx); err != nil {
 		return err
 	}
-	secret := cfg.SecretKey
-	if secret.IsZero() {
-		var err error
-		if secret, err = config.SecretKey(cfg.Data); err != nil {
-			return err
-		}
-	}
-	sealer, err := apps.NewSealer(secret.Reveal())
+	secret, sealer, err := openSealer(cfg)
 	if err != nil {
 		return err
 	}
@@ -136,8 +130,11 @@ func (a *App) open(ctx context.Context) error {
 	a.registry = prometheus.NewRegistry()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.queue.Collector())
 	a.engine = engine.New(engine.Options{Store: a.store, Ringer: a.queue, Live: a.queue, Limiter: a.queue, Models: a.models,
-		Sealer: sealer, Logger: a.log, DefaultModel: cfg.Models.Default, JudgeModel: cfg.Models.Judge, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
+		Sealer: sealer, Logger: a.log, DefaultModel: cfg.Models.Default, JudgeModel: cfg.Models.Judge, ReviewerModel: cfg.Models.Reviewer, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
 		AllowCommands: cfg.Apps.AllowCommands})
+	if err := a.engine.PrepareKeys(ctx); err != nil {
+		return err
+	}
 	a.example = a.options.Example || role == "serve" && cfg.DatabaseURL.IsZero()
 	if role == "serve" || role == "worker" {
 		if err := a.openWorker(sealer); err != nil {
@@ -179,8 +176,9 @@ func (a *App) openWorker(sealer *apps.Sealer) error {
 }
 
 func (a *App) openServer(secret config.Secret) error {
+	a.session = []byte(secret.Reveal())
 	options := api.Options{Engine: a.engine, Logger: a.log, Registry: a.registry, Version: version, QueueReady: a.queue.Ping,
-		SessionKey: []byte(secret.Reveal()), Stopping: a.life,
+		SessionKey: a.session, Stopping: a.life,
 		Monitoring: func(readOnly bool) http.Handler { return a.queue.Monitor("/monitoring", readOnly) }}
 	handler, err := api.New(options)
 	if err != nil {
@@ -331,6 +329,7 @@ func (a *App) createToken(ctx context.Context, name, member string, scopes []str
 	if err != nil {
 		return "", err
 	}
+	ctx = engine.WithOrigin(ctx, &engine.Origin{Member: p.Member.ID, Operator: true})
 	in := engine.NewToken{Name: name, Member: domain.MemberID(member), Scopes: scopes}
 	if expires > 0 {
 		at := time.Now().Add(expires)

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"time"
+
+	"openbot/api"
 )
 
 // greet prints, once, where the server is, the token of a first start, and three
@@ -20,6 +23,9 @@ func (a *App) greet(secret, chat string) {
 	}
 	if a.options.Config.Token.IsZero() {
 		fmt.Fprintf(out, "\nYour token, shown this once. Log in with it in a browser, or use it in scripts:\n\n  %s\n", secret)
+		if link, err := api.LoginLink(a.session, secret, time.Now()); err == nil {
+			fmt.Fprintf(out, "\nOr open this link, which signs one browser in, once and within 15 minutes:\n\n  %s%s\n", address, link)
+		}
 	} else {
 		secret = "(the one in OPENBOT_TOKEN)"
 	}

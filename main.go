@@ -15,6 +15,7 @@ import (
 
 	"openbot/config"
 	"openbot/program"
+	_ "time/tzdata" // zones of triggers, also where the machine has none
 )
 
 // version is set by the build.
@@ -44,6 +45,9 @@ func command() *cobra.Command {
 		roleCommand("scheduler", "Ring for what is due.", &file),
 		migrateCommand(&file),
 		tokenCommand(&file),
+		verifyCommand(&file),
+		auditCommand(&file),
+		keysCommand(&file),
 		&cobra.Command{Use: "config", Short: "Print the settings in force, secrets masked.", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				cfg, err := config.Load(file, os.Environ())

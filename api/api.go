@@ -115,8 +115,10 @@ func (s *server) routes() {
 	s.healthRoutes()
 	s.meRoutes()
 	s.requestRoutes()
+	s.approvalRoutes()
 	s.chatRoutes()
 	s.delegationRoutes()
+	s.triggerRoutes()
 	s.turnRoutes()
 	s.observeRoutes()
 	s.botRoutes()
@@ -127,4 +129,7 @@ func (s *server) routes() {
 	s.settingRoutes()
 	s.grantRoutes()
 	s.ruleRoutes()
+	s.usageRoutes()
+	s.evidenceRoutes()
+	s.auditRoutes()
 }

@@ -32,13 +32,19 @@ func (s *server) identify(ctx context.Context, secret, address string) (domain.P
 	if !domain.IsCode(err, domain.CodeUnauthenticated) {
 		return p, err
 	}
+	return p, s.countWrong(ctx, address, err)
+}
+
+// countWrong counts a wrong token or signature against an address. It gives the error
+// back, or another one when there were too many.
+func (s *server) countWrong(ctx context.Context, address string, err error) error {
 	fits, after := s.Engine.Limiter.Allow(ctx, "auth:"+addressKey(address), s.failedAuthLimit(), failedWindow)
 	if fits {
-		return p, err
+		return err
 	}
 	limited := newProblem(http.StatusTooManyRequests, "RateLimited", "Too many wrong tokens came from your address. Wait before you try again.")
 	limited.retryAfter = max(after, time.Second)
-	return p, limited
+	return limited
 }
 
 func bearer(r *http.Request) (string, bool) {

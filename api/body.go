@@ -144,3 +144,20 @@ func noNUL(path, text string) *Problem {
 	}
 	return nil
 }
+
+// readSigned reads a body of any form, within the bounds of every body.
+func readSigned(w http.ResponseWriter, r *http.Request) ([]byte, *Problem) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every writer has one
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	_ = control.SetReadDeadline(time.Time{})
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, newProblem(http.StatusRequestTimeout, "RequestTimeout", "The body took too long to arrive.")
+	case err != nil:
+		return nil, newProblem(http.StatusBadRequest, tagInvalidJSON, "The body could not be read to its end.")
+	case len(body) > maxBody:
+		return nil, tooLarge()
+	}
+	return body, nil
+}

@@ -22,6 +22,7 @@ type Chat struct {
 	Status    string               `json:"status" enum:"idle,running,waiting,paused"`
 	Parent    Nullable[ChatParent] `json:"parent" doc:"Where a task Chat comes from."`
 	Tainted   bool                 `json:"tainted" doc:"It took in content from outside the organization."`
+	Taint     []TaintSource        `json:"taint,omitempty" doc:"Where that came from."`
 	Turn      *string              `json:"turn" doc:"The Turn under way."`
 	CreatedAt int64                `json:"createdAt"`
 	UpdatedAt int64                `json:"updatedAt"`
@@ -35,7 +36,7 @@ type ChatParent struct {
 
 func wireChat(c domain.Chat) Chat {
 	out := Chat{ID: c.ID, Bot: c.Bot, Kind: string(c.Kind), Mode: orNull(c.Mode), Title: c.Title, Status: string(c.Status),
-		Tainted: c.Tainted, Turn: orNull(c.Turn), CreatedAt: ms(c.CreatedAt), UpdatedAt: ms(c.UpdatedAt)}
+		Tainted: c.Tainted(), Taint: wireTaint(c.Taint), Turn: orNull(c.Turn), CreatedAt: ms(c.CreatedAt), UpdatedAt: ms(c.UpdatedAt)}
 	out.Archived = c.ArchivedAt != nil
 	if ms := c.Plan.TimeoutMs; ms > 0 {
 		out.PlanTimeoutMs = &ms

@@ -52,8 +52,8 @@ func docsOperation(op *huma.Operation) web.DocsOperation {
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
 		response := op.Responses[status]
 		answer := web.DocsAnswer{Status: status, Text: response.Description}
-		for _, media := range response.Content {
-			if media.Schema != nil {
+		for _, name := range slices.Sorted(maps.Keys(response.Content)) {
+			if media := response.Content[name]; media.Schema != nil && answer.Type == (web.DocsType{}) {
 				answer.Type = docsType(media.Schema)
 			}
 		}

@@ -15,8 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden answers anew")
 
-var anyID = regexp.MustCompile(`\b(org|mem|tok|bot|chat|turn|call|req|grt|rul|con|dlg|ntc|hook)_[0-9a-f]{32}\b`)
-var anyRun = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
+var anyID = regexp.MustCompile(`\b(org|mem|tok|bot|chat|turn|call|req|grt|rul|con|dlg|trg|ntc|hook|key)_[0-9a-f]{32}\b`)
+var anyUUID = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 var anySecret = regexp.MustCompile(`\b(obt_[A-Za-z0-9_-]{43}|whsec_[A-Za-z0-9+/=]+)`)
 
 // goldenBook writes down answers with stable names in place of IDs.
@@ -40,9 +40,25 @@ func (g *goldenBook) stable(s string) string {
 		g.names[id] = fmt.Sprintf("<%s %d>", kind, g.count[kind])
 		return g.names[id]
 	})
-	s = anyRun.ReplaceAllString(s, "<run>")
+	s = anyUUID.ReplaceAllStringFunc(s, func(id string) string {
+		if _, ok := g.names[id]; !ok {
+			g.count["uuid"]++
+			g.names[id] = fmt.Sprintf("<uuid %d>", g.count["uuid"])
+		}
+		return g.names[id]
+	})
+	s = anySigned.ReplaceAllString(s, "<signed>")
+	s = anyHash.ReplaceAllString(s, `"$1": "<sha256>"`)
+	s = anyKey.ReplaceAllString(s, `"x": "<public key>"`)
 	return anySecret.ReplaceAllString(s, "<secret>")
 }
+
+// What is made of IDs and of keys is another one in every run.
+var (
+	anySigned = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+`)
+	anyHash   = regexp.MustCompile(`"(hash|previous|receiptSha256)": "[0-9a-f]{64}"`)
+	anyKey    = regexp.MustCompile(`"x": "[A-Za-z0-9_-]{43}"`)
+)
 
 // same compares an answer with its golden one.
 func (g *goldenBook) same(name string, a answer) {
@@ -65,7 +81,7 @@ func (g *goldenBook) same(name string, a answer) {
 	} else if a.body != "" {
 		fmt.Fprintf(&b, "\n%s", a.body)
 	}
-	got := cursorOf.ReplaceAllString(g.stable(strings.TrimSpace(b.String()))+"\n", "cursor=<cursor>")
+	got := cursorOf.ReplaceAllString(g.stable(strings.TrimSpace(b.String()))+"\n", "${1}<cursor>")
 	path := filepath.Join("testdata", name+".golden")
 	if *update {
 		must(g.t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -81,4 +97,4 @@ func (g *goldenBook) same(name string, a answer) {
 	}
 }
 
-var cursorOf = regexp.MustCompile(`cursor=[A-Za-z0-9_-]+`)
+var cursorOf = regexp.MustCompile(`(cursor=|"nextCursor": ")[A-Za-z0-9_-]+`)

@@ -34,6 +34,10 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 	ctx := hc.Context()
 	i := infoFrom(ctx)
 	i.route = r
+	if r.signed {
+		s.guardSigned(hc, gc, next)
+		return
+	}
 	if r.role == "" {
 		next(hc)
 		return
@@ -48,12 +52,13 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 		s.refuse(gc, s.failure(ctx, err))
 		return
 	}
-	if err := mayCall(i.principal, r.role); err != nil {
-		s.refuse(gc, err)
+	i.identified(i.principal)
+	if err := s.count(ctx, r, i.principal); err != nil {
+		s.refuse(gc, s.failure(ctx, err))
 		return
 	}
-	if err := s.count(ctx, i.principal); err != nil {
-		s.refuse(gc, s.failure(ctx, err))
+	if err := mayCall(i.principal, r.role); err != nil {
+		s.refuse(gc, err)
 		return
 	}
 	if _, err := url.ParseQuery(gc.Request.URL.RawQuery); err != nil {
@@ -75,6 +80,21 @@ func (s *server) guard(hc huma.Context, next func(huma.Context)) {
 			return
 		}
 	}
+	next(huma.WithContext(hc, ctx))
+}
+
+// guardSigned stands before operations that are allowed by a signature over the body.
+func (s *server) guardSigned(hc huma.Context, gc *gin.Context, next func(huma.Context)) {
+	ctx, cancel := context.WithTimeout(hc.Context(), requestTimeout)
+	defer cancel()
+	i := infoFrom(ctx)
+	body, p := readSigned(gc.Writer, gc.Request)
+	if p != nil {
+		s.refuse(gc, p)
+		return
+	}
+	gc.Request.Body = http.NoBody
+	i.signed, i.header = body, gc.Request.Header
 	next(huma.WithContext(hc, ctx))
 }
 
@@ -100,10 +120,19 @@ func (s *server) refuse(gc *gin.Context, err error) {
 		gc.Data(kept.kept.Status, "application/json", append(kept.kept.Body, '\n'))
 		return
 	}
+	var script *ScriptError
+	if errors.As(err, &script) {
+		writeScriptError(gc, script)
+		return
+	}
 	writeProblem(gc, problemOf(err))
 }
 
 func writeProblem(gc *gin.Context, p *Problem) {
+	if isScript(gc.Request.URL.Path) {
+		writeScriptError(gc, scriptError(p))
+		return
+	}
 	for name, values := range p.GetHeaders() {
 		gc.Writer.Header()[name] = values
 	}

@@ -193,7 +193,9 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 		if err != nil {
 			return err
 		}
-		return h.engine.CommitVerdict(ctx, j, domain.ReadVerdict(j.Rules, reply.Text))
+		verdict := domain.ReadVerdict(j.Rules, reply.Text)
+		verdict.Usage = reply.Usage
+		return h.engine.CommitVerdict(ctx, j, verdict)
 	case domain.TaskRulePreview:
 		p, err := h.engine.PreparePreview(ctx, domain.PreviewID(task.Subject), task.Revision)
 		if err != nil || p == nil {
@@ -205,15 +207,29 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 			if err != nil {
 				return err
 			}
-			verdicts = append(verdicts, domain.ReadVerdict(c.Rules, reply.Text))
+			verdict := domain.ReadVerdict(c.Rules, reply.Text)
+			verdict.Usage = reply.Usage
+			verdicts = append(verdicts, verdict)
 		}
 		return h.engine.CommitPreview(ctx, p, verdicts)
+	case domain.TaskRequestVerdict:
+		reading, err := h.engine.PrepareReading(ctx, domain.RequestID(task.Subject))
+		if err != nil || reading == nil {
+			return err
+		}
+		reply, err := h.engine.Models.Call(ctx, reading.Request)
+		if err != nil {
+			return err
+		}
+		return h.engine.CommitReading(ctx, reading, domain.ReadReviewVerdict(reply.Text))
 	case domain.TaskRequestReview:
 		return h.engine.AdvanceReview(ctx, domain.RequestID(task.Subject))
 	case domain.TaskBotClose:
 		return h.engine.CloseBot(ctx, domain.BotID(task.Subject))
 	case domain.TaskGrantSettle:
 		return h.engine.SettleGrant(ctx, domain.GrantID(task.Subject))
+	case domain.TaskReminderFire:
+		return h.engine.FireReminder(ctx, domain.ReminderID(task.Subject))
 	case domain.TaskTokenClose:
 		return h.engine.CloseRights(ctx, task.Subject)
 	case domain.TaskWorkElapse:
@@ -245,6 +261,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   string
+	script bool // of a route for scripts
 }
 
 // call sends one request with the first token.
@@ -277,7 +294,7 @@ func (h *house) as(secret, method, path, body string, headers ...string) answer 
 func (h *house) send(r *http.Request) answer {
 	w := httptest.NewRecorder()
 	h.handler.ServeHTTP(w, r)
-	a := answer{w.Code, w.Header(), w.Body.String()}
+	a := answer{w.Code, w.Header(), w.Body.String(), strings.HasPrefix(r.URL.Path, "/api/v1")}
 	h.fits(r, a)
 	return a
 }

@@ -2,9 +2,11 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 
 	"openbot/domain"
+	"openbot/domain/engine"
 )
 
 // info is what the middleware learned about a request.
@@ -13,9 +15,13 @@ type info struct {
 	url       *url.URL
 	route     *route
 	principal domain.Principal
-	secret    string   // of the token, to look again while a stream is open
-	key       string   // Idempotency-Key
-	body      [32]byte // fingerprint of method, path and body
+	origin    *engine.Origin // who calls from where, for the audit log
+	secret    string         // of the token, to look again while a stream is open
+	formToken string         // of the forms of a session
+	key       string         // Idempotency-Key
+	body      [32]byte       // fingerprint of method, path and body
+	signed    []byte         // the body of an operation that a signature allows
+	header    http.Header
 }
 
 type infoKey struct{}
@@ -27,7 +33,13 @@ func withInfo(ctx context.Context, i *info) context.Context {
 func infoFrom(ctx context.Context) *info {
 	i, ok := ctx.Value(infoKey{}).(*info)
 	if !ok {
-		return &info{url: &url.URL{}}
+		return &info{url: &url.URL{}, origin: &engine.Origin{}}
 	}
 	return i
+}
+
+// identified notes whose token it was that came with the request.
+func (i *info) identified(p domain.Principal) {
+	i.principal = p
+	i.origin.Member, i.origin.Token = p.Member.ID, p.Token.ID
 }

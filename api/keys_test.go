@@ -15,12 +15,15 @@ func TestKeysGiveTheFirstAnswer(t *testing.T) {
 	h := newHouse(t)
 	mine := h.owned()
 	for _, o := range h.contract.operations {
-		if o.method != "POST" {
+		if o.method != "POST" || o.id == "signalTrigger" { // the sender's own ID of a signal is its key
 			continue
 		}
 		t.Run(o.id, func(t *testing.T) {
 			path, body, key := o.at(mine), bodies[o.id], "key-of-"+o.id
 			switch o.id {
+			case "decideApproval": // not that of answerRequest
+				_, _, request := h.asking()
+				path = o.at(belongings{"approval": domain.UUIDOf(request)})
 			case "createTool":
 				body = with(t, body, "name", `"other"`)
 			case "createGrant":

@@ -57,8 +57,8 @@ func (s *server) failedAuthLimit() int {
 	return domain.DefaultSettings().RateLimits.FailedAuthPerAddress
 }
 
-// count refuses a call beyond what the organization lets one token do a minute.
-func (s *server) count(ctx context.Context, p domain.Principal) error {
+// count refuses a call beyond what the organization lets its tokens do a minute.
+func (s *server) count(ctx context.Context, r *route, p domain.Principal) error {
 	now := s.Engine.Clock()
 	known, ok := s.limits.get(p.Organization, now)
 	if !ok {
@@ -69,14 +69,27 @@ func (s *server) count(ctx context.Context, p domain.Principal) error {
 		known = settings.RateLimits
 		s.limits.set(p.Organization, known, now)
 	}
-	if known.V1PerKey == nil {
-		return nil
+	switch {
+	case r.script:
+		// What a key may not do any more is not counted against the organization: one
+		// that floods must not use up what the others may.
+		if err := s.within(ctx, "approvals:"+string(p.Token.ID), known.ApprovalsPerKey, "Your key"); err != nil {
+			return err
+		}
+		return s.within(ctx, "approvals:"+string(p.Organization), known.ApprovalsPerOrganization, "The keys of your organization together")
+	case known.V1PerKey != nil:
+		return s.within(ctx, "v1:"+string(p.Token.ID), *known.V1PerKey, "Your token")
 	}
-	fits, after := s.Engine.Limiter.Allow(ctx, "v1:"+string(p.Token.ID), *known.V1PerKey, time.Minute)
+	return nil
+}
+
+// within counts a call into a bucket of one minute.
+func (s *server) within(ctx context.Context, bucket string, limit int, whose string) error {
+	fits, after := s.Engine.Limiter.Allow(ctx, bucket, limit, time.Minute)
 	if fits {
 		return nil
 	}
-	limited := newProblem(http.StatusTooManyRequests, "RateLimited", "Your token made more calls in a minute than the organization allows. Wait before you go on.")
+	limited := newProblem(http.StatusTooManyRequests, "RateLimited", whose+" made more calls in a minute than the organization allows. Wait before you go on.")
 	limited.retryAfter = max(after, time.Second)
 	return limited
 }

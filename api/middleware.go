@@ -10,14 +10,16 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
+
+	"openbot/domain/engine"
 )
 
 // outermost is the middleware around everything: the request's ID, the headers of
 // every answer, one line in the log, the metrics, and panics.
 func (s *server) outermost(gc *gin.Context) {
 	began := time.Now()
-	i := &info{requestID: requestID(gc.Request.Header), url: gc.Request.URL}
-	gc.Request = gc.Request.WithContext(withInfo(gc.Request.Context(), i))
+	i := &info{requestID: requestID(gc.Request.Header), url: gc.Request.URL, origin: &engine.Origin{Address: gc.ClientIP()}}
+	gc.Request = gc.Request.WithContext(engine.WithOrigin(withInfo(gc.Request.Context(), i), i.origin))
 	// Set for every request: a deadline stays on a connection that is used again.
 	_ = http.NewResponseController(gc.Writer).SetWriteDeadline(began.Add(bodyTimeout + requestTimeout + streamWrite)) // not every writer has one
 	h := gc.Writer.Header()

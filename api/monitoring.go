@@ -32,7 +32,7 @@ func (s *server) monitoring(r *gin.Engine) {
 			s.refuse(gc, s.failure(ctx, err))
 			return
 		}
-		infoFrom(ctx).principal = p
+		infoFrom(ctx).identified(p)
 		gc.Request.Body = http.MaxBytesReader(gc.Writer, gc.Request.Body, maxBody)
 		gc.Writer.Header().Set("Content-Security-Policy", monitoringPolicy)
 		if p.HasRole(domain.RoleAdmin) {

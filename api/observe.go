@@ -31,7 +31,7 @@ var errStreamEnds = errors.New("the token of the stream is not good any more")
 type EventData struct {
 	Sequence int64         `json:"sequence" doc:"Also the id of the event; give the last one as afterSequence or Last-Event-ID to go on without loss or repeat."`
 	At       int64         `json:"at"`
-	Kind     string        `json:"kind" enum:"message,turn.status,call.status,request.pending,request.decided,delegation.status,notice" doc:"Also the event name."`
+	Kind     string        `json:"kind" enum:"message,reminder,notice,turn.status,call.status,request.pending,request.decided,request.verdict,delegation.status" doc:"Also the event name."`
 	Subject  string        `json:"subject" doc:"The ID of what changed."`
 	Chat     domain.ChatID `json:"chat"`
 }
@@ -91,26 +91,28 @@ func resumeAfter(after int64, last string) (int64, error) {
 // stops. What fails before the first byte is answered as a problem.
 func (s *server) stream(p domain.Principal, place func(domain.Event) int64,
 	run func(ctx context.Context, send func([]domain.Event) error, quiet func() error) error) *huma.StreamResponse {
-	return &huma.StreamResponse{Body: func(hc huma.Context) {
-		gc := humagin.Unwrap(hc)
-		ctx, cancel := context.WithCancel(hc.Context())
-		defer cancel()
-		defer context.AfterFunc(s.Stopping, cancel)()
-		w := &streamWriter{gc: gc, control: http.NewResponseController(gc.Writer), checked: time.Now()}
-		w.check = func() error {
-			again, err := s.Engine.Authenticate(ctx, infoFrom(ctx).secret)
-			if domain.IsCode(err, domain.CodeUnauthenticated) || err == nil && !again.HasRole(domain.RoleRead) {
-				return errStreamEnds
-			}
-			return nil
+	return &huma.StreamResponse{Body: func(hc huma.Context) { s.streamTo(hc.Context(), humagin.Unwrap(hc), place, run) }}
+}
+
+func (s *server) streamTo(ctx context.Context, gc *gin.Context, place func(domain.Event) int64,
+	run func(ctx context.Context, send func([]domain.Event) error, quiet func() error) error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.Stopping, cancel)()
+	w := &streamWriter{gc: gc, control: http.NewResponseController(gc.Writer), checked: time.Now()}
+	w.check = func() error {
+		again, err := s.Engine.Authenticate(ctx, infoFrom(ctx).secret)
+		if domain.IsCode(err, domain.CodeUnauthenticated) || err == nil && !again.HasRole(domain.RoleRead) {
+			return errStreamEnds
 		}
-		s.metrics.streams.Inc()
-		defer s.metrics.streams.Dec()
-		err := run(ctx, func(events []domain.Event) error { return w.events(events, place) }, w.quiet)
-		if err != nil && !w.begun {
-			s.refuse(gc, s.failure(ctx, err))
-		}
-	}}
+		return nil
+	}
+	s.metrics.streams.Inc()
+	defer s.metrics.streams.Dec()
+	err := run(ctx, func(events []domain.Event) error { return w.events(events, place) }, w.quiet)
+	if err != nil && !w.begun {
+		s.refuse(gc, s.failure(ctx, err))
+	}
 }
 
 // streamWriter writes Server-Sent Events. It begins the answer with the first

@@ -29,13 +29,18 @@ func (s *server) document() huma.Config {
 			},
 			Tags: []*huma.Tag{
 				{Name: "Requests", Description: "Questions to a decider whether one attempt of a Bot may run."},
+				{Name: "Approvals", Description: "The same Requests for scripts, with secrets masked. Errors are {\"error\":{\"code\",\"message\"}}; IDs are UUIDs and times ISO 8601. " +
+					"A key may make so many calls a minute, and all keys of the organization together (rateLimits); beyond that the answer is rate_limited with Retry-After: 60."},
 				{Name: "Grants", Description: "Kept decisions, each for one Bot and one capability."},
 				{Name: "Rules", Description: "Kept decisions in plain language, read by a judge model."},
 				{Name: "Chats", Description: "Conversations with Bots, their Turns and their events."},
 				{Name: "Delegations", Description: "Work that Bots gave away, and its runs."},
+				{Name: "Triggers", Description: "What gives work to Bots at times or on a signal."},
+				{Name: "Usage", Description: "What models used, and what it cost."},
 				{Name: "Bots", Description: "Agents, with their role, instructions and memory."},
 				{Name: "Connections", Description: "The ways to Apps."},
 				{Name: "Tools", Description: "Tools of the host."},
+				{Name: "Evidence", Description: "What can be shown to others later: receipts of decisions, and the audit log."},
 				{Name: "Administration", Description: "Members, tokens and settings of the organization."},
 				{Name: "Server", Description: "Who you are, and how the server is."},
 			},

@@ -3,10 +3,9 @@ package api
 import (
 	"bytes"
 	"context"
-	"io"
+	"crypto/rand"
+	"crypto/subtle"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -14,37 +13,50 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"openbot/domain"
-	"openbot/domain/engine"
 	"openbot/web"
 )
 
-// pages adds everything that is made for browsers: the plain inbox with its forms,
-// the documentation and the OpenAPI document. It comes after all operations.
+// pages adds everything that is made for browsers: the inbox with its forms, the
+// documentation and the OpenAPI document. It comes after all operations.
 func (s *server) pages(r *gin.Engine) error {
 	document, err := s.huma.OpenAPI().MarshalJSON()
 	if err != nil {
 		return err
 	}
 	r.GET("/openapi.json", func(gc *gin.Context) { gc.Data(http.StatusOK, "application/json", document) })
-	var docs bytes.Buffer
-	if err := docsPage(s.huma.OpenAPI()).Write(&docs); err != nil {
+	docs, err := docsPage(s.huma.OpenAPI()).View().Bytes(web.Shell{})
+	if err != nil {
 		return err
 	}
-	r.GET("/docs", func(gc *gin.Context) { writePage(gc, http.StatusOK, docs.Bytes()) })
-	r.GET(web.StylePath, func(gc *gin.Context) {
-		gc.Header("Cache-Control", "public, max-age=31536000, immutable")
-		gc.Data(http.StatusOK, "text/css; charset=utf-8", web.Style())
-	})
-	r.GET("/", s.browsing(s.showInbox))
+	r.GET("/docs", func(gc *gin.Context) { writePage(gc, http.StatusOK, "", docs) })
+	for _, a := range web.Assets() {
+		r.GET(a.Path, func(gc *gin.Context) { writeAsset(gc, a) })
+	}
+	r.GET("/login", s.browsing(s.showLogin))
 	r.POST("/login", s.form(s.login))
-	r.POST("/logout", s.form(func(_ context.Context, gc *gin.Context) error {
-		http.SetCookie(gc.Writer, s.cookie(gc, ""))
-		gc.Redirect(http.StatusSeeOther, "/")
-		return nil
-	}))
-	r.POST("/answer", s.form(s.acting(s.answerForm)))
-	r.POST("/chat", s.form(s.acting(s.chatForm)))
+	r.POST("/logout", s.form(s.logout))
+	r.GET("/live", s.live)
+	s.requestPages(r)
+	s.chatPages(r)
+	s.botPages(r)
+	s.appPages(r)
+	s.grantPages(r)
+	s.rulePages(r)
+	r.GET("/history", s.seeing("history", domain.RoleRead, s.showHistory))
+	s.settingPages(r)
+	s.tokenPages(r)
 	return nil
+}
+
+func writeAsset(gc *gin.Context, a web.Asset) {
+	body := a.Body
+	gc.Header("Cache-Control", "public, max-age=31536000, immutable")
+	gc.Header("Vary", "Accept-Encoding")
+	if strings.Contains(gc.GetHeader("Accept-Encoding"), "gzip") {
+		gc.Header("Content-Encoding", "gzip")
+		body = a.Gzip
+	}
+	gc.Data(http.StatusOK, a.Type, body)
 }
 
 type pageHandler func(ctx context.Context, gc *gin.Context) error
@@ -59,15 +71,88 @@ func (s *server) browsing(handle pageHandler) gin.HandlerFunc {
 			return
 		}
 		p := problemOf(s.failure(ctx, err))
-		if p.Status == http.StatusUnauthorized {
-			writeView(gc, p.Status, web.Login{})
-			return
-		}
 		for name, values := range p.GetHeaders() {
 			gc.Writer.Header()[name] = values
 		}
-		writeView(gc, p.Status, web.Fault{Title: p.Title, Detail: p.Detail})
+		fault := web.Fault{Title: p.Title, Detail: p.Detail}
+		for _, e := range p.Errors {
+			fault.Errors = append(fault.Errors, web.FaultAt{Place: e.Path, Message: e.Message})
+		}
+		switch {
+		case p.Status == http.StatusUnauthorized:
+			gc.Header("HX-Refresh", "true") // a part of a page cannot sign in; the whole page asks
+			s.write(gc, p.Status, web.Login{}.View(), web.Shell{})
+		case fromScript(gc):
+			gc.Header("HX-Retarget", "#toast")
+			gc.Header("HX-Reswap", "innerHTML")
+			s.write(gc, p.Status, fault.Part(), web.Shell{})
+		default:
+			s.write(gc, p.Status, fault.View(), web.Shell{})
+		}
 	}
+}
+
+// fromScript reports whether a part of a page asks, which can take a part alone.
+func fromScript(gc *gin.Context) bool { return gc.GetHeader("HX-Request") == "true" }
+
+// partFor reports whether the part of this ID asks.
+func partFor(gc *gin.Context, id string) bool {
+	_, target, _ := strings.Cut(gc.GetHeader("HX-Target"), "#")
+	return fromScript(gc) && target == id
+}
+
+// seeing is for pages that somebody with the role looks at. here is the entry of the
+// menu.
+func (s *server) seeing(here, role string, handle func(ctx context.Context, gc *gin.Context, p domain.Principal) (web.View, error)) gin.HandlerFunc {
+	return s.browsing(func(ctx context.Context, gc *gin.Context) error {
+		p, err := s.fromBrowser(ctx, gc)
+		if err != nil {
+			return err
+		}
+		infoFrom(ctx).principal = p
+		if err := mayCall(p, role); err != nil {
+			return err
+		}
+		// Before anything is read, so that nothing can come between what the page shows
+		// and the events after it.
+		position, err := s.Engine.Position(ctx, p)
+		if err != nil {
+			return err
+		}
+		v, err := handle(ctx, gc, p)
+		if err != nil || v.IsNone() {
+			return err
+		}
+		shell, err := s.shell(ctx, p, here, !v.IsPart())
+		if err != nil {
+			return err
+		}
+		shell.Position = position
+		s.write(gc, http.StatusOK, v, shell)
+		return nil
+	})
+}
+
+// mostWaiting is how far the Requests that wait are counted for the menu.
+const mostWaiting = 99
+
+func (s *server) shell(ctx context.Context, p domain.Principal, here string, whole bool) (web.Shell, error) {
+	shell := web.Shell{Here: here, FormToken: infoFrom(ctx).formToken, Member: p.Member.Name, MayAct: p.HasRole(domain.RoleWrite),
+		MayAdmin: p.HasRole(domain.RoleAdmin), MayMonitor: s.Monitoring != nil}
+	if !whole {
+		return shell, nil
+	}
+	org, err := s.Engine.Organization(ctx, p)
+	if err != nil {
+		return shell, err
+	}
+	waiting, err := s.Engine.CountRequests(ctx, p, domain.RequestFilter{Status: domain.RequestPending}, mostWaiting+1)
+	if err != nil {
+		return shell, err
+	}
+	shell.Organization, shell.Waiting, shell.MoreWait = org.Name, min(waiting, mostWaiting), waiting > mostWaiting
+	shell.Nonce = rand.Text()
+	return shell, nil
 }
 
 // form is browsing for what a page sends: from our own pages alone, and within
@@ -96,113 +181,55 @@ func (s *server) form(handle pageHandler) gin.HandlerFunc {
 	})
 }
 
-// acting is for forms that only somebody with the role write may send.
-func (s *server) acting(handle func(ctx context.Context, gc *gin.Context, p domain.Principal) error) pageHandler {
-	return func(ctx context.Context, gc *gin.Context) error {
+// acting is for forms that only somebody with the role may send. The form must carry
+// the token of the session.
+func (s *server) acting(role string, handle func(ctx context.Context, gc *gin.Context, p domain.Principal) error) gin.HandlerFunc {
+	return s.form(func(ctx context.Context, gc *gin.Context) error {
 		p, err := s.fromBrowser(ctx, gc)
 		if err != nil {
 			return err
 		}
+		infoFrom(ctx).identified(p)
 		infoFrom(ctx).principal = p
-		if err := mayCall(p, domain.RoleWrite); err != nil {
+		if err := s.formFits(ctx, gc); err != nil {
+			return err
+		}
+		if err := mayCall(p, role); err != nil {
 			return err
 		}
 		return handle(ctx, gc, p)
-	}
+	})
 }
 
-type view interface{ Write(w io.Writer) error }
+func (s *server) formFits(ctx context.Context, gc *gin.Context) error {
+	given := gc.Request.PostForm.Get("form_token")
+	if subtle.ConstantTimeCompare([]byte(given), []byte(infoFrom(ctx).formToken)) != 1 {
+		return domain.Errorf(domain.CodeForbidden, "Forbidden", "This form is of another session. Load the page again and send it once more.")
+	}
+	return nil
+}
 
-func writeView(gc *gin.Context, status int, v view) {
+// write shows a view.
+func (s *server) write(gc *gin.Context, status int, v web.View, shell web.Shell) {
 	var b bytes.Buffer
-	if err := v.Write(&b); err != nil {
+	if err := v.Write(&b, shell); err != nil {
 		panic("a page cannot be written: " + err.Error())
 	}
-	writePage(gc, status, b.Bytes())
+	writePage(gc, status, shell.Nonce, b.Bytes())
 }
 
-func writePage(gc *gin.Context, status int, body []byte) {
-	gc.Header("Content-Security-Policy", web.Policy)
+func writePage(gc *gin.Context, status int, nonce string, body []byte) {
+	gc.Header("Content-Security-Policy", web.Policy(nonce))
 	gc.Header("Referrer-Policy", "same-origin") // forms need their origin for the check against other sites
 	gc.Data(status, "text/html; charset=utf-8", body)
 }
 
-func (s *server) login(ctx context.Context, gc *gin.Context) error {
-	secret := gc.Request.PostForm.Get("token")
-	p, err := s.identify(ctx, secret, gc.ClientIP())
-	if domain.IsCode(err, domain.CodeUnauthenticated) {
-		writeView(gc, http.StatusUnauthorized, web.Login{Fault: "This token is wrong, expired or revoked."})
-		return nil
+// onward sends the browser on after a form: scripts follow the header.
+func onward(gc *gin.Context, to string) {
+	if fromScript(gc) {
+		gc.Header("HX-Redirect", to)
+		gc.Status(http.StatusNoContent)
+		return
 	}
-	if err != nil {
-		return err
-	}
-	if err := mayCall(p, domain.RoleRead); err != nil {
-		return err
-	}
-	http.SetCookie(gc.Writer, s.cookie(gc, s.session.seal(secret, time.Now().Add(sessionTime))))
-	gc.Redirect(http.StatusSeeOther, "/")
-	return nil
-}
-
-// answerForm answers a Request once. What came of it is shown on the inbox, as the
-// Request says it: also when somebody else was faster.
-func (s *server) answerForm(ctx context.Context, gc *gin.Context, p domain.Principal) error {
-	form := gc.Request.PostForm
-	id := form.Get("request")
-	expected, err := strconv.ParseInt(form.Get("expected"), 10, 64)
-	if !domain.ValidID(id, domain.PrefixRequest) || err != nil {
-		return notFound("Request")
-	}
-	answer := engine.Answer{Expected: expected, Decision: form.Get("decision"), Scope: domain.ScopeOnce}
-	if reason := form.Get("reason"); reason != "" {
-		answer.Reason = &reason
-	}
-	to := url.Values{"request": {id}}
-	_, err = s.Engine.AnswerRequest(ctx, p, domain.RequestID(id), answer)
-	switch {
-	case domain.IsCode(err, domain.CodeConflict):
-		to.Set("stale", "1")
-	case err != nil:
-		return err
-	}
-	if chat := form.Get("chat"); domain.ValidID(chat, domain.PrefixChat) {
-		to.Set("chat", chat)
-	}
-	gc.Redirect(http.StatusSeeOther, "/?"+to.Encode())
-	return nil
-}
-
-// chatForm gives a message to the Chat of the page, or to a new one. The key of
-// the form makes sending it twice harmless.
-func (s *server) chatForm(ctx context.Context, gc *gin.Context, p domain.Principal) error {
-	form := gc.Request.PostForm
-	id, text, key := domain.ChatID(form.Get("chat")), form.Get("text"), form.Get("key")
-	if text == "" || len(text) > domain.MaxMessage {
-		return invalid("text", "must have 1 to "+strconv.Itoa(domain.MaxMessage)+" bytes")
-	}
-	if !visible(key) {
-		return invalid("key", "is missing; load the page again")
-	}
-	if id == "" {
-		chat, err := s.chatUnder(ctx, p, "page:chat:"+key)
-		if err != nil {
-			return err
-		}
-		id = chat
-	} else if !domain.ValidID(string(id), domain.PrefixChat) {
-		return notFound("Chat")
-	}
-	k := &engine.Keeping{Member: p.Member.ID, Key: "page:message:" + key, Fingerprint: string(id), Status: http.StatusAccepted,
-		Render: func(any) ([]byte, error) { return []byte("{}"), nil }}
-	if err := s.Engine.Kept(ctx, k); err == nil {
-		_, err = s.Engine.PostMessage(engine.WithKeeping(ctx, k), p, id, text)
-		if err != nil && !isKept(err) {
-			return err
-		}
-	} else if !isKept(err) {
-		return err
-	}
-	gc.Redirect(http.StatusSeeOther, "/?chat="+string(id))
-	return nil
+	gc.Redirect(http.StatusSeeOther, to)
 }

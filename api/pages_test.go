@@ -12,24 +12,31 @@ import (
 	"testing"
 
 	"openbot/api"
-	"openbot/domain"
 )
 
 // browser is a person with a cookie and no script.
 type browser struct {
 	h      *house
 	cookie *http.Cookie
+	token  string // of forms, as a page gave it
 }
 
-func (b *browser) get(path string) answer {
+func (b *browser) get(path string, headers ...string) answer {
 	b.h.t.Helper()
 	r := httptest.NewRequest("GET", path, nil)
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
 	return b.send(r)
 }
 
 func (b *browser) post(path string, form url.Values, headers ...string) answer {
 	b.h.t.Helper()
-	r := httptest.NewRequest("POST", path, strings.NewReader(form.Encode()))
+	sent := url.Values{"form_token": {b.token}}
+	for name, values := range form {
+		sent[name] = values
+	}
+	r := httptest.NewRequest("POST", path, strings.NewReader(sent.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	for i := 0; i+1 < len(headers); i += 2 {
@@ -38,7 +45,16 @@ func (b *browser) post(path string, form url.Values, headers ...string) answer {
 	return b.send(r)
 }
 
+var (
+	scriptTag  = regexp.MustCompile(`<script\b[^>]*>`)
+	goodScript = regexp.MustCompile(`^<script src="/static/[a-z0-9.-]+\.js" integrity="sha256-[A-Za-z0-9+/=&#;]+" nonce="([A-Z2-7]{20,})" defer>$`)
+	inTag      = regexp.MustCompile(`<[a-z][^>]*\s(on[a-z]+|style)=`)
+	fieldValue = regexp.MustCompile(`\svalue="[^"]*"`)
+	formToken  = regexp.MustCompile(`name="form_token" value="([A-Za-z0-9_-]+)"`)
+)
+
 func (b *browser) send(r *http.Request) answer {
+	b.h.t.Helper()
 	r.RemoteAddr = "203.0.113.7:4000"
 	if b.cookie != nil {
 		r.AddCookie(b.cookie)
@@ -48,12 +64,34 @@ func (b *browser) send(r *http.Request) answer {
 		b.cookie = c
 	}
 	if got := a.header.Get("Content-Type"); strings.HasPrefix(got, "text/html") {
-		policy := a.header.Get("Content-Security-Policy")
-		if !strings.HasPrefix(policy, "default-src 'none'; style-src 'self'") || strings.Contains(policy, "unsafe") || strings.Contains(a.body, "<script") {
-			b.h.t.Errorf("the page is not safe: %s", policy)
-		}
+		b.h.safePage(a)
+	}
+	if m := formToken.FindStringSubmatch(a.body); m != nil {
+		b.token = m[1]
 	}
 	return a
+}
+
+// safePage looks for what the policy of a page must not let happen, and for markup
+// that would need a looser one.
+func (h *house) safePage(a answer) {
+	h.t.Helper()
+	policy := a.header.Get("Content-Security-Policy")
+	nonce := "'none'"
+	for _, tag := range scriptTag.FindAllString(a.body, -1) {
+		m := goodScript.FindStringSubmatch(tag)
+		if m == nil {
+			h.t.Errorf("a script that is not ours: %s", tag)
+			continue
+		}
+		nonce = "'nonce-" + m[1] + "'"
+	}
+	if !strings.HasPrefix(policy, "default-src 'none'; script-src "+nonce+"; style-src 'self';") || strings.Contains(policy, "unsafe") {
+		h.t.Errorf("the page is not safe: %s", policy)
+	}
+	if found := inTag.FindString(fieldValue.ReplaceAllString(a.body, "")); found != "" {
+		h.t.Errorf("the page needs a looser policy for %s", found)
+	}
 }
 
 // signIn is a browser with the session of a token.
@@ -63,6 +101,7 @@ func (h *house) signIn(secret string) *browser {
 	if a := b.post("/login", url.Values{"token": {secret}}); a.status != 303 || a.header.Get("Location") != "/" {
 		h.t.Fatalf("the login gave %d %s", a.status, a.body)
 	}
+	b.get("/")
 	return b
 }
 
@@ -72,7 +111,8 @@ func (b *browser) follow(a answer) answer {
 	if a.status != 303 {
 		b.h.t.Fatalf("got %d, not 303: %s", a.status, a.body)
 	}
-	return b.get(a.header.Get("Location"))
+	to, _, _ := strings.Cut(a.header.Get("Location"), "#")
+	return b.get(to)
 }
 
 func (a answer) shows(t *testing.T, texts ...string) {
@@ -84,9 +124,9 @@ func (a answer) shows(t *testing.T, texts ...string) {
 	}
 }
 
-var field = regexp.MustCompile(`name="(request|expected|key|chat)" value="([^"]*)"`)
+var field = regexp.MustCompile(`name="(expected|key)" value="([^"]*)"`)
 
-// formOf reads the hidden fields of the first form for a Request.
+// formOf reads the hidden fields of a page.
 func formOf(body string, into url.Values) url.Values {
 	for _, m := range field.FindAllStringSubmatch(body, -1) {
 		if !into.Has(m[1]) {
@@ -163,152 +203,34 @@ func TestFormsOfOtherSites(t *testing.T) {
 	b := h.signIn(h.secret)
 	h.connect()
 	_, _, request := h.asking()
+	_, other := h.token(`["admin","*"]`)
+	h.signIn(other)
 	before := h.snapshot()
-	form := url.Values{"request": {request}, "expected": {"0"}, "decision": {"allow"}, "text": {"x"}, "key": {"k"}, "token": {h.secret}}
-	for _, path := range []string{"/login", "/logout", "/answer", "/chat"} {
+	form := url.Values{"id": {request}, "expected": {"0"}, "expected-" + request: {"0"}, "way": {"allow-once"}, "text": {"x"}, "key": {"k"}, "token": {h.secret},
+		"name": {"n"}, "scopes": {"write"}, "decision": {"allow"}}
+	for _, path := range []string{"/login", "/logout", "/requests/" + request, "/requests/answers", "/chats", "/bots", "/apps", "/grants", "/rules", "/rules/preview",
+		"/settings", "/tokens", "/tokens/link", "/members"} {
 		for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "", "Origin", "https://evil.example"}} {
 			if a := b.post(path, form, headers...); a.status != 403 || len(a.header["Set-Cookie"]) > 0 {
 				t.Errorf("%s took a form of another site (%v): %d", path, headers, a.status)
 			}
 		}
-		if a := b.get(path); a.status != 405 {
-			t.Errorf("GET %s gave %d", path, a.status)
+		// Another site can make the browser send the cookie, and cannot read the form's token.
+		for _, token := range []string{"", "x", b.token + "x", h.signIn(other).token} {
+			wrong := url.Values{"form_token": {token}}
+			for name, values := range form {
+				wrong[name] = values
+			}
+			if path == "/login" {
+				continue // there is no session yet
+			}
+			if a := b.post(path, wrong); a.status != 403 || len(a.header["Set-Cookie"]) > 0 {
+				t.Errorf("%s took a form with the token %q: %d", path, token, a.status)
+			}
 		}
 	}
 	if h.snapshot() != before {
 		t.Error("something changed")
-	}
-}
-
-// The inbox shows who asks for what, word for word and harmless.
-func TestTheInboxShowsTheRequest(t *testing.T) {
-	h := newHouse(t)
-	con := h.connect()
-	b := h.signIn(h.secret)
-	b.get("/").shows(t, "Nothing waits for your answer.")
-	h.chat("/call mail__send_email {\"to\":\"ann@example.com\u202e\",\"text\":\"<b>Hello</b>\\u0007\",\"openbot_reason\":\"<script>alert(1)</script> & allow \u2066it\"}")
-	page := b.get("/")
-	page.shows(t, "<title>(1) Inbox", "Main asks to use <code>send_email</code> of mail", con+"/send_email",
-		"ann@example.com<span class=\"hidden-char\" title=\"a character that cannot be seen\">U+202E</span>", `&lt;b&gt;Hello&lt;/b&gt;\u0007`,
-		"The Bot’s own words. They are data, not an instruction.", "&lt;script&gt;alert(1)&lt;/script&gt; &amp; allow <span", "U+2066",
-		"2026-01-03 03:04:05 UTC (in 24 hours)", "Allow once", "Deny", `name="expected" value="0"`)
-	if strings.ContainsAny(page.body, "\u202e\u2066") {
-		t.Error("a character that turns text around stands in the page")
-	}
-}
-
-func TestAnswersFromThePage(t *testing.T) {
-	h := newHouse(t)
-	h.connect()
-	var sent []string
-	h.tool = func(c domain.Call) (string, bool) { sent = append(sent, string(c.Arguments)); return "sent", false }
-	b := h.signIn(h.secret)
-	chat, turn, request := h.asking()
-	form := formOf(b.get("/?chat="+chat).body, url.Values{"decision": {"allow"}})
-	if form.Get("request") != request || form.Get("chat") != chat {
-		t.Fatalf("the form is %v", form)
-	}
-	b.follow(b.post("/answer", form)).shows(t, "Done: allowed by you", "Nothing waits for your answer.")
-	h.work()
-	if len(sent) != 1 || h.ok(200, "GET", "/v1/turns/"+turn, "")["status"] != "Completed" {
-		t.Errorf("the call did not go out once: %v", sent)
-	}
-	b.get("/?chat="+chat).shows(t, "mail__send_email: sent")
-
-	_, _, request = h.asking()
-	form = formOf(b.get("/").body, url.Values{"decision": {"deny"}, "reason": {"Not <today>"}})
-	h.ok(200, "POST", "/v1/requests/"+request, `{"expected":0,"decision":"allow"}`)
-	b.follow(b.post("/answer", form)).shows(t, "Your answer did not count. What is so now: allowed by you")
-	h.work()
-
-	_, turn, _ = h.asking()
-	form = formOf(b.get("/").body, url.Values{"decision": {"deny"}, "reason": {"Not <today>"}})
-	b.follow(b.post("/answer", form)).shows(t, "Done: denied by you", "Reason: Not &lt;today&gt;")
-	h.work()
-	if got := h.call("GET", "/v1/turns/"+turn, "").body; !strings.Contains(got, "Not <today>") || len(sent) != 2 {
-		t.Errorf("the Bot does not read the reason: %s %v", got, sent)
-	}
-	for _, bad := range []url.Values{{}, {"request": {"req_1"}, "expected": {"0"}, "decision": {"allow"}}, {"request": {request}, "expected": {"x"}}} {
-		if a := b.post("/answer", bad); a.status != 404 {
-			t.Errorf("%v gave %d", bad, a.status)
-		}
-	}
-}
-
-// A call of which nothing came back is asked about in words that fit it.
-func TestAnUnknownOutcomeOnThePage(t *testing.T) {
-	h := newHouse(t)
-	h.connect()
-	h.tool = func(domain.Call) (string, bool) { return "", false }
-	_, _, request := h.asking()
-	h.ok(200, "POST", "/v1/requests/"+request, `{"expected":0,"decision":"allow"}`)
-	h.work()
-	list := h.call("GET", "/v1/requests?status=pending", "").list(t)
-	if len(list) != 1 || list[0]["unknown"].(map[string]any)["sentAt"] != float64(h.clock.now().UnixMilli()) {
-		t.Fatalf("there is no question: %v", list)
-	}
-	h.signIn(h.secret).get("/").shows(t, "may or may not have run", "Send again", "Do not send")
-}
-
-// Who may only look is shown no buttons, and its forms are refused.
-func TestReadersCannotAnswerFromThePage(t *testing.T) {
-	h := newHouse(t)
-	h.connect()
-	_, _, request := h.asking()
-	_, secret := h.token(`["read"]`)
-	b := h.signIn(secret)
-	page := b.get("/")
-	page.shows(t, "may look but not answer", "send_email")
-	if strings.Contains(page.body, "Allow once") {
-		t.Error("a reader is shown the button")
-	}
-	before := h.snapshot()
-	for path, form := range map[string]url.Values{"/answer": {"request": {request}, "expected": {"0"}, "decision": {"allow"}}, "/chat": {"text": {"x"}, "key": {"k"}}} {
-		if a := b.post(path, form); a.status != 403 {
-			t.Errorf("%s gave %d", path, a.status)
-		}
-	}
-	if h.snapshot() != before {
-		t.Error("something changed")
-	}
-	_, nobody := h.token(`["*"]`)
-	if a := (&browser{h: h}).post("/login", url.Values{"token": {nobody}}); a.status != 403 || len(a.header["Set-Cookie"]) > 0 {
-		t.Errorf("a token without a role signed in: %d", a.status)
-	}
-}
-
-// The box talks to the Main Bot, and a form that is sent twice counts once.
-func TestTheChatBox(t *testing.T) {
-	h := newHouse(t)
-	b := h.signIn(h.secret)
-	form := formOf(b.get("/").body, url.Values{"text": {"Hello <Bot>"}})
-	first := b.post("/chat", form)
-	again := b.post("/chat", form)
-	if first.header.Get("Location") != again.header.Get("Location") {
-		t.Errorf("the form made two Chats: %s, %s", first.header.Get("Location"), again.header.Get("Location"))
-	}
-	h.work()
-	page := b.follow(first)
-	page.shows(t, "You said: Hello &lt;Bot&gt;")
-	form = formOf(page.body, url.Values{"text": {"/fail no luck"}})
-	b.post("/chat", form)
-	b.post("/chat", form)
-	h.work()
-	b.follow(first).shows(t, "The Turn failed: no luck")
-	chats := h.call("GET", "/v1/chats", "").list(t)
-	if len(chats) != 1 || len(h.call("GET", "/v1/chats/"+text(chats[0]["id"])+"/turns", "").list(t)) != 2 {
-		t.Errorf("there are other Chats or Turns: %v", chats)
-	}
-	for _, bad := range []url.Values{{"key": {"k"}}, {"text": {"x"}}, {"text": {"x"}, "key": {"a b"}}, {"text": {"a\x00b"}, "key": {"k"}}, {"text": {"\xff"}, "key": {"k"}}} {
-		if a := b.post("/chat", bad); a.status != 422 {
-			t.Errorf("%v gave %d", bad, a.status)
-		}
-	}
-	if a := b.post("/chat", url.Values{"text": {"x"}, "key": {"k"}, "chat": {"chat_1"}}); a.status != 404 {
-		t.Errorf("a Chat that is not there gave %d", a.status)
-	}
-	if a := b.post("/chat", url.Values{"text": {strings.Repeat("x", 1<<20)}}); a.status != 400 {
-		t.Errorf("a form of more than 1 MiB gave %d", a.status)
 	}
 }
 
@@ -317,15 +239,24 @@ func TestPagesNeedNobody(t *testing.T) {
 	h := newHouse(t)
 	b := h.signIn(h.secret)
 	outside := regexp.MustCompile(`(src|href|action)="(https?:|//)|@import|url\(`)
-	for _, path := range []string{"/", "/docs"} {
+	asset := regexp.MustCompile(`(?:src|href)="(/static/[^"]*)"`)
+	types := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	for _, path := range []string{"/", "/docs", "/chats", "/settings"} {
 		page := b.get(path)
 		if found := outside.FindString(page.body); found != "" {
 			t.Errorf("%s loads %s", path, found)
 		}
-		sheet := regexp.MustCompile(`href="(/style[^"]*)"`).FindStringSubmatch(page.body)
-		css := b.get(sheet[1])
-		if css.status != 200 || css.header.Get("Content-Type") != "text/css; charset=utf-8" || outside.MatchString(css.body) {
-			t.Errorf("the style sheet of %s: %d %s", path, css.status, css.header.Get("Content-Type"))
+		for _, m := range asset.FindAllStringSubmatch(page.body, -1) {
+			a := b.get(m[1])
+			if a.status != 200 || a.header.Get("Content-Type") != types[m[1][strings.LastIndex(m[1], "."):]] || a.header.Get("Cache-Control") != "public, max-age=31536000, immutable" {
+				t.Errorf("%s: %d %s", m[1], a.status, a.header)
+			}
+			if strings.HasSuffix(m[1], ".css") && outside.MatchString(a.body) {
+				t.Errorf("the style sheet loads %s", outside.FindString(a.body))
+			}
+			if packed := b.get(m[1], "Accept-Encoding", "br, gzip"); packed.header.Get("Content-Encoding") != "gzip" || len(packed.body) >= len(a.body) && len(a.body) > 1000 {
+				t.Errorf("%s is not compressed", m[1])
+			}
 		}
 	}
 }

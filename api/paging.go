@@ -38,7 +38,8 @@ func (p Paged) page(list string) (domain.Page, error) {
 		return page, nil
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(p.Cursor)
-	if err != nil || len(raw) == 0 || raw[0] != cursorVersion {
+	if err != nil || strings.ContainsAny(p.Cursor, "\r\n") || // which the decoder passes over
+		len(raw) == 0 || raw[0] != cursorVersion {
 		return page, badCursor()
 	}
 	id, of, ok := strings.Cut(string(raw[1:]), " ")

@@ -157,14 +157,21 @@ func (s *server) failure(ctx context.Context, err error) error {
 	if p.Status >= http.StatusInternalServerError && !errors.Is(ctx.Err(), context.Canceled) {
 		s.Logger.ErrorContext(ctx, "a request failed", "request", infoFrom(ctx).requestID, "status", p.Status, "error", err)
 	}
+	if isScript(infoFrom(ctx).url.Path) {
+		return scriptError(p)
+	}
 	return p
 }
 
 func init() {
-	// huma keeps these for the whole process. The problem is the same for every API
-	// of it; arrays are never null here; a field has one spelling.
-	huma.NewErrorWithContext = func(_ huma.Context, status int, message string, errs ...error) huma.StatusError {
-		return humaProblem(status, message, errs)
+	// huma keeps these for the whole process. The forms are the same for every API of
+	// it; arrays are never null here; a field has one spelling.
+	huma.NewErrorWithContext = func(hc huma.Context, status int, message string, errs ...error) huma.StatusError {
+		p := humaProblem(status, message, errs)
+		if at := hc.URL(); isScript(at.Path) {
+			return scriptError(p)
+		}
+		return p
 	}
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		return humaProblem(status, message, errs)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"openbot/domain"
+
 	_ "github.com/glebarez/go-sqlite" // to look into the database beside the store
 )
 
@@ -61,6 +63,9 @@ func rowsOf(t *testing.T, db *sql.DB, query string) []map[string]any {
 // refused sends what must be refused as a problem of this status and tag.
 func (h *house) refused(a answer, status int, tag string) map[string]any {
 	h.t.Helper()
+	if a.script {
+		return h.refusedScript(a, status)
+	}
 	if a.status != status || a.header.Get("Content-Type") != "application/problem+json" {
 		h.t.Errorf("got %d %s, not a problem %d: %s", a.status, a.header.Get("Content-Type"), status, a.body)
 		return map[string]any{}
@@ -70,6 +75,34 @@ func (h *house) refused(a answer, status int, tag string) map[string]any {
 		h.t.Errorf("not a whole problem %s: %s", tag, a.body)
 	}
 	return p
+}
+
+// scriptCodes are the kinds of errors that scripts can tell apart.
+var scriptCodes = map[int]string{400: "invalid_request", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "invalid_request", 409: "conflict",
+	413: "invalid_request", 415: "invalid_request", 422: "invalid_request", 429: "rate_limited", 500: "internal", 503: "unavailable"}
+
+// refusedScript holds an answer against the form of errors for scripts, and gives it
+// as a problem would be.
+func (h *house) refusedScript(a answer, status int) map[string]any {
+	h.t.Helper()
+	var body struct {
+		Error struct{ Code, Message string }
+	}
+	strict := json.NewDecoder(strings.NewReader(a.body))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&body); err != nil || a.status != status || a.header.Get("Content-Type") != "application/json" ||
+		body.Error.Code != scriptCodes[status] || body.Error.Message == "" {
+		h.t.Errorf("got %d %s, not an error %d for scripts: %s", a.status, a.header.Get("Content-Type"), status, a.body)
+	}
+	if wait := a.header.Get("Retry-After"); (status == 429) != (wait == "60") {
+		h.t.Errorf("Retry-After of %d is %q", status, wait)
+	}
+	var faults []any
+	for _, fault := range strings.Split(body.Error.Message, "; ") {
+		path, _, _ := strings.Cut(fault, " ")
+		faults = append(faults, map[string]any{"path": path})
+	}
+	return map[string]any{"detail": body.Error.Message, "errors": faults}
 }
 
 func faultPaths(p map[string]any) []string {
@@ -86,19 +119,21 @@ type belongings map[string]string
 
 // tags are those of an ID that names nothing, by the name of its path parameter.
 var tags = map[string]string{"bot": "BotNotFound", "chat": "ChatNotFound", "turn": "TurnNotFound", "request": "RequestNotFound",
-	"connection": "ConnectionNotFound", "tool": "ToolNotFound", "grant": "GrantNotFound", "rule": "RuleNotFound", "member": "MemberNotFound", "token": "TokenNotFound",
-	"delegation": "DelegationNotFound", "execution": "ExecutionNotFound"}
+	"connection": "ConnectionNotFound", "approval": "not_found", "tool": "ToolNotFound", "grant": "GrantNotFound", "rule": "RuleNotFound", "member": "MemberNotFound", "token": "TokenNotFound",
+	"delegation": "DelegationNotFound", "execution": "ExecutionNotFound", "trigger": "TriggerNotFound"}
 
 // bodies fit each operation with a body.
 var bodies = map[string]string{
-	"createMember": `{"name":"x"}`, "changeMember": `{"name":"x"}`, "createToken": `{"name":"x","scopes":["read"]}`,
+	"decideApproval": `{"decision":"approved"}`, "createMember": `{"name":"x"}`, "changeMember": `{"name":"x"}`, "createToken": `{"name":"x","scopes":["read"]}`,
 	"createBot": `{"name":"x","role":"","instructions":""}`, "changeBot": `{"name":"x"}`, "createChat": `{}`,
 	"postMessage": `{"text":"x"}`, "interruptChat": `{}`, "answerRequest": `{"expected":0,"decision":"allow"}`,
 	"createConnection": `{"name":"x","transport":"http","url":"https://x.example"}`, "changeConnection": `{"name":"x"}`,
 	"refreshConnection": `{}`, "createTool": `{"name":"x","schema":{"type":"object"},"endpoint":"https://x.example"}`,
 	"changeChat": `{"title":"x"}`, "createRule": `{"text":"Never x."}`, "changeRule": `{"enabled":false}`, "previewRule": `{"text":"Never x."}`,
 	"createGrant": `{"bot":"bot_00000000000000000000000000000001","capability":{"action":"bots.spawn","target":"*"},"decision":"deny","scope":"lifetime"}`,
-	"changeTool":  `{"description":"x"}`, "cancelDelegation": `{"commandKey":"stop-1"}`, "changeSettings": `{"requestTimeoutMs":5000}`,
+	"changeTool":  `{"description":"x"}`, "cancelDelegation": `{"commandKey":"stop-1"}`,
+	"createTrigger": `{"name":"x","cron":"0 9 * * *","task":"x"}`, "changeTrigger": `{"name":"x"}`, "signalTrigger": `{}`,
+	"changeSettings": `{"requestTimeoutMs":5000}`,
 }
 
 // owned makes one of everything.
@@ -106,6 +141,7 @@ func (h *house) owned() belongings {
 	h.t.Helper()
 	b := belongings{"connection": h.connect()}
 	b["chat"], b["turn"], b["request"] = h.asking()
+	b["approval"] = domain.UUIDOf(b["request"])
 	b["bot"] = text(h.ok(201, "POST", "/v1/bots", bodies["createBot"])["id"])
 	b["tool"] = text(h.ok(201, "POST", "/v1/tools", `{"name":"deploy","schema":{"type":"object"},"endpoint":"https://x.example"}`)["id"])
 	b["rule"] = text(h.ok(201, "POST", "/v1/rules", `{"text":"Never x.","bot":"`+b["bot"]+`"}`)["id"])
@@ -113,6 +149,7 @@ func (h *house) owned() belongings {
 	b["token"], _ = h.token(`["read"]`)
 	b["member"] = text(h.ok(201, "POST", "/v1/members", `{"name":"Else"}`)["id"])
 	b["delegation"], b["execution"] = h.given(`/say done`)
+	b["trigger"] = text(h.ok(201, "POST", "/v1/triggers", bodies["createTrigger"])["id"])
 	return b
 }
 

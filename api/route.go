@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -21,7 +22,11 @@ type route struct {
 	role    string // needed to call it; "" for what anybody may call
 	status  int    // of success
 	stream  bool   // Server-Sent Events: no deadline
+	signed  bool   // a signature over the body allows it, whatever form the body has
+	script  bool   // a route for scripts, with errors and limits of its own
 	errors  []int  // beside those that every operation can give
+	// media gives the forms of a success that is not one JSON value of the handler's type.
+	media map[string]*huma.MediaType
 	// optionalBody is set where a body may be left out.
 	optionalBody bool
 	// fresh gives a kept answer as things stand now; nil gives it as it was kept.
@@ -39,6 +44,9 @@ func (r *route) operation() huma.Operation {
 		MaxBodyBytes: -1, BodyReadTimeout: -1, // the middleware has read the body within its own bounds
 		Errors: append([]int{}, r.errors...),
 	}
+	if r.media != nil {
+		op.Responses = map[string]*huma.Response{strconv.Itoa(r.status): {Content: r.media}}
+	}
 	if r.role != "" {
 		op.Security = []map[string][]string{{"token": {}}}
 		op.Extensions = map[string]any{"x-openbot-role": r.role}
@@ -54,13 +62,20 @@ func (r *route) operation() huma.Operation {
 // register adds an operation. handle gets whoever calls, with the role checked.
 func register[I, O any](s *server, r route, handle func(ctx context.Context, p domain.Principal, in *I) (*O, error)) {
 	at := &r
-	huma.Register(s.huma, at.operation(), func(ctx context.Context, in *I) (*O, error) {
+	op := at.operation()
+	if op.Responses == nil {
+		op.Responses = map[string]*huma.Response{}
+	}
+	huma.Register(s.huma, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, infoFrom(ctx).principal, in)
 		if err != nil {
 			return nil, s.failure(ctx, err)
 		}
 		return out, nil
 	})
+	if at.script {
+		describeScriptErrors(s.huma.OpenAPI(), op.Responses)
+	}
 }
 
 // none is the output of what answers 204.

@@ -139,6 +139,16 @@ func TestAnswersAreGolden(t *testing.T) {
 	g.same("settings/change-422", h.call("PATCH", "/v1/settings", `{"requestTimeoutMs":60000,"tagPolicy":{"spend":"perhaps"},"taintedTags":["evil"]}`))
 	g.same("settings/change-422-unknown", h.call("PATCH", "/v1/settings", `{"requestTimeoutMs":70000,"requesttimeoutms":1}`))
 
+	reminded, _ := h.chat(`/call openbot_remind {"text":"Water the plants.","at":0}`)
+	g.same("chats/items-200-reminder", h.call("GET", "/v1/chats/"+reminded+"/items", ""))
+
+	for _, group := range []string{"bot", "model", "chat", "member", "delegation"} {
+		g.same("usage/200-"+group, h.call("GET", "/v1/usage?from=0&to=253402300799999&group="+group, ""))
+	}
+	g.same("usage/200-empty", h.call("GET", "/v1/usage?from=1&to=2", ""))
+	g.same("usage/422", h.call("GET", "/v1/usage?from=2&to=2", ""))
+	g.same("usage/422-group", h.call("GET", "/v1/usage?group=day&from=-1&to=x", ""))
+
 	g.same("server/healthz-200", h.call("GET", "/healthz", ""))
 	g.same("server/readyz-200", h.call("GET", "/readyz", ""))
 	g.same("server/route-404", h.call("GET", "/v1/nothing", ""))

@@ -5,6 +5,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -26,7 +27,10 @@ const (
 // sessions seals the token of a person into a cookie, so that a browser can keep
 // it without being able to read it. The token is looked at with every request, so
 // that revoking it ends the session.
-type sessions struct{ aead cipher.AEAD }
+type sessions struct {
+	aead cipher.AEAD
+	form []byte // key of the tokens of forms
+}
 
 func newSessions(key []byte) (*sessions, error) {
 	if len(key) < 16 {
@@ -44,7 +48,19 @@ func newSessions(key []byte) (*sessions, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the session cipher: %w", err)
 	}
-	return &sessions{aead: aead}, nil
+	form, err := hkdf.Key(sha256.New, key, nil, "openbot form token", 32)
+	if err != nil {
+		return nil, fmt.Errorf("derive the key of forms: %w", err)
+	}
+	return &sessions{aead: aead, form: form}, nil
+}
+
+// formToken is what every form of a session carries: another site can make a browser
+// send the cookie, but it cannot read this from a page.
+func (s *sessions) formToken(secret string) string {
+	mac := hmac.New(sha256.New, s.form)
+	mac.Write([]byte(secret))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])
 }
 
 func (s *sessions) seal(secret string, until time.Time) string {
@@ -67,11 +83,16 @@ func (s *sessions) open(value string, now time.Time) (string, bool) {
 // cookie makes the session cookie; an empty value takes it away.
 func (s *server) cookie(gc *gin.Context, value string) *http.Cookie {
 	c := &http.Cookie{Name: sessionCookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: gc.Request.TLS != nil || gc.Request.Header.Get("X-Forwarded-Proto") == "https", MaxAge: int(sessionTime / time.Second)}
+		Secure: secure(gc), MaxAge: int(sessionTime / time.Second)}
 	if value == "" {
 		c.MaxAge = -1
 	}
 	return c
+}
+
+// secure reports whether the browser speaks TLS, to us or to a proxy before us.
+func secure(gc *gin.Context) bool {
+	return gc.Request.TLS != nil || gc.Request.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 // fromBrowser finds who calls by the session cookie.
@@ -85,6 +106,8 @@ func (s *server) fromBrowser(ctx context.Context, gc *gin.Context) (domain.Princ
 	if !ok {
 		return domain.Principal{}, refused
 	}
+	i := infoFrom(ctx)
+	i.secret, i.formToken = secret, s.session.formToken(secret)
 	// A token that was revoked meanwhile is no guess, so it is not counted.
 	return s.Engine.Authenticate(ctx, secret)
 }

@@ -31,6 +31,8 @@ const (
 
 var rules = map[string]rule{
 	"openbot/domain": {others: []string{}, never: []string{"os", "net", "database/sql", "log", "math/rand", "crypto/rand"}},
+	"openbot/domain/evidence": {ours: []string{"openbot/domain"}, others: []string{"github.com/go-jose/go-jose/v4", "github.com/gowebpki/jcs"},
+		never: []string{"os", "net", "database/sql", "log", "math/rand", "crypto/rand"}},
 	"openbot/domain/engine/...": {ours: []string{"openbot/domain/..."},
 		never: []string{gin, gorm, asynq, redis}},
 	"openbot/queue/...":      {ours: []string{"openbot/domain", "openbot/queue/..."}, never: []string{gin, gorm}},

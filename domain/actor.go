@@ -9,7 +9,16 @@ const (
 	TagExpiry    = "Expiry"
 	TagPolicy    = "Policy"
 	TagExemption = "Exemption"
+	// TagServer is the server itself, where nobody asked for it.
+	TagServer = "Server"
+	// TagOperator is whoever runs commands on the server's machine, as a Member.
+	TagOperator = "Operator"
 )
+
+// ActorTags lists every tag.
+func ActorTags() []string {
+	return []string{TagPerson, TagBot, TagGrant, TagRule, TagExpiry, TagPolicy, TagExemption, TagServer, TagOperator}
+}
 
 // Actor is who decides or decided. Exactly the field that its tag names is set.
 type Actor struct {
@@ -32,7 +41,7 @@ func ByBot(id BotID) Actor { return Actor{Tag: TagBot, Bot: id} }
 // ID is the ID that the actor's tag names, or the tag.
 func (a Actor) ID() string {
 	switch a.Tag {
-	case TagPerson:
+	case TagPerson, TagOperator:
 		return string(a.User)
 	case TagBot:
 		return string(a.Bot)

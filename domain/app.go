@@ -44,6 +44,9 @@ type AppLook struct {
 	Prompts   []AppPrompt
 	Skipped   []string // tools that cannot be offered, each with the reason
 	Digest    string   // SHA-256 in hex over the canonical form of the tools
+	// Changes are what became different at past revisions, newest first. No App gives
+	// them: they are noted here.
+	Changes []AppChange
 }
 
 // AppTool is a tool as its App describes it. None of it is trusted: it is shown

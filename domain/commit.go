@@ -3,8 +3,8 @@ package domain
 import "time"
 
 // Row is an aggregate that a commit writes: *Organization, *Member, *Token, *Bot,
-// *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool, *Preview
-// or *Delegation.
+// *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool, *Preview,
+// *Delegation, *Reminder, *Trigger, *SigningKey or *AuditHead.
 //
 // A row with Version 0 is inserted with version 1. Any other is updated where its
 // id and version still stand, and its version goes up by one; when that touches no
@@ -25,6 +25,8 @@ func (r *Connection) rowID() string   { return string(r.ID) }
 func (r *Preview) rowID() string      { return string(r.ID) }
 func (r *HostTool) rowID() string     { return string(r.ID) }
 func (r *Delegation) rowID() string   { return string(r.ID) }
+func (r *Trigger) rowID() string      { return string(r.ID) }
+func (r *Reminder) rowID() string     { return string(r.ID) }
 
 // RowID gives the ID of a row, by which rows of one commit are ordered.
 func RowID(r Row) string { return r.rowID() }
@@ -35,14 +37,20 @@ type Commit struct {
 	At         time.Time
 	Rows       []Row
 	Items      []Item
-	Inputs     []Input   // put into an inbox
-	Taken      []InputID // taken out of an inbox; each must still be there
+	Inputs     []Input      // put into an inbox
+	Taken      []InputID    // taken out of an inbox; each must still be there
+	Reminded   []ReminderID // reminders that fired or were cancelled; each must still be there
+	Usage      []UsageEntry
 	Events     []Event
 	Kept       *KeptAnswer // the answer kept under an Idempotency-Key or commandKey
-	CloseChats []ChatID    // deleted Chats: their inbox and their command keys go
+	CloseChats []ChatID    // deleted Chats: their inbox, their reminders and their command keys go
 	Gates      []WorkGate  // work above; each must still be as it was seen
 	Cost       *WorkCost   // added to work and to all work above it
 	StopWork   *StopWork   // stops all work that a Chat gave away
+	// CloseReminders takes the reminders of Chats whose work was stopped.
+	CloseReminders []ChatID
+	Audit          []AuditEntry
+	Links          []AuditLink // of entries that are there already
 }
 
 // WorkGate is a piece of work as a commit below it saw it: the commit fails with

@@ -78,10 +78,15 @@ func DecideLook(c Connection, ev Looked) Connection {
 		return c
 	}
 	c.Health, c.HealthWhy = HealthOK, ""
+	changes := c.Look.Changes
 	if ev.Look.Digest != c.Look.Digest && c.Look.Digest != "" {
 		c.Revision++
+		change := changeOf(c.Look, ev.Look)
+		change.Revision, change.AtMs = c.Revision, ev.At.UnixMilli()
+		changes = noteChange(changes, change)
 	}
 	c.Look = ev.Look
+	c.Look.Changes = changes
 	return c
 }
 

@@ -12,8 +12,10 @@ const (
 	EventCallStatus     = "call.status"
 	EventRequestPending = "request.pending"
 	EventRequestDecided = "request.decided"
+	EventRequestVerdict = "request.verdict"
 	EventDelegation     = "delegation.status"
 	EventNotice         = "notice"
+	EventReminder       = "reminder"
 )
 
 // Event is one saved fact for readers of a Chat, of an execution or of everything

@@ -119,6 +119,18 @@ type RequestFilter struct {
 	Action   string
 	Member   MemberID // of work for this Member, whoever decides it
 	Decided  bool     // allowed or denied
+	Known    bool     // not about a call whose outcome nobody knows
+	// Target and Search narrow to one target, and to Requests whose target holds this
+	// text or that one of Bots asked; both look only where another field led them.
+	Target string
+	Search string
+	Bots   []BotID
+}
+
+// Names are what people call Bots and Connections.
+type Names struct {
+	Bots        map[BotID]string
+	Connections map[ConnectionID]string
 }
 
 // GrantFilter narrows a list of Grants. Empty fields do not narrow.

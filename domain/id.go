@@ -39,6 +39,12 @@ type (
 	PreviewID string
 	// HostToolID names a tool of the host.
 	HostToolID string
+	// ReminderID names a reminder, and the input that it becomes.
+	ReminderID string
+	// UsageID names one line of the ledger of usage.
+	UsageID string
+	// SigningKeyID names a key that signs receipts.
+	SigningKeyID string
 )
 
 // Prefixes of the IDs, as they stand on the wire.
@@ -59,6 +65,9 @@ const (
 	PrefixInput        = "ntc_"
 	PrefixHostTool     = "hook_"
 	PrefixPreview      = "prv_"
+	PrefixReminder     = PrefixInput
+	PrefixUsage        = "use_"
+	PrefixSigningKey   = "key_"
 )
 
 // ValidID reports whether id is the prefix followed by 32 lower-case hex digits.

@@ -80,6 +80,7 @@ type RulesVerdict struct {
 	Quote    string      // its sentences, with white space folded
 	Why      string      // evidence: what was found, or why nothing is decided
 	Read     []RuleEntry // the Rules that the judge had before it
+	Usage    ModelUsage  // what the readings used
 }
 
 // RuleEntry names one state of a Rule.

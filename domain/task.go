@@ -26,6 +26,8 @@ const (
 	// TaskRequestReview opens the review of a Request, or sends on what it did not
 	// decide.
 	TaskRequestReview TaskKind = "request.review"
+	// TaskRequestVerdict lets the automatic reviewer read a new Request.
+	TaskRequestVerdict TaskKind = "request.verdict"
 	// TaskBotClose stops the Turns of an archived Bot.
 	TaskBotClose TaskKind = "bot.close"
 	// TaskRulePreview lets the judge read one Rule about earlier Requests.
@@ -40,13 +42,17 @@ const (
 	TaskWorkResume TaskKind = "work.resume"
 	// TaskTokenClose closes the Requests of a revoked token or a disabled Member.
 	TaskTokenClose TaskKind = "token.close"
+	// TaskTriggerFire gives the work of a trigger whose time has come.
+	TaskTriggerFire TaskKind = "trigger.fire"
+	// TaskReminderFire gives a reminder to its Chat.
+	TaskReminderFire TaskKind = "reminder.fire"
 )
 
 // TaskKinds lists every kind, for the worker's table of handlers.
 func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
 		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,
-		TaskRequestReview, TaskRulePreview, TaskProgramRun,
+		TaskRequestReview, TaskRulePreview, TaskProgramRun, TaskReminderFire, TaskTriggerFire, TaskRequestVerdict,
 		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume}
 }
 

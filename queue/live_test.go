@@ -30,7 +30,7 @@ func TestPublishReachesSubscribersInEveryProcess(t *testing.T) {
 			two.Publish(t.Context(), "chat:2")
 			return heard(marker)
 		})
-		heard(news) // of the last repetition
+		heard(news)  // of the last repetition
 		none(t, own) // its own word came back before the marker and told it nothing new
 		none(t, news)
 	})

@@ -25,7 +25,7 @@ type planned struct {
 // Version is the one that now stands; on failure no row is touched.
 //
 // It gives conflict when a row's version has moved, an input was already taken, a
-// key is already kept or a unique name is taken, and when the database broke off the
+// reminder is not open any more, a key is already kept or a unique name is taken, and when the database broke off the
 // transaction because of another one. A key whose time was up before the new answer
 // counts as not kept.
 func (s *Store) Commit(ctx context.Context, c domain.Commit) error {
@@ -167,13 +167,26 @@ func (s *Store) writesOf(rows []planned, c domain.Commit) ([]written, error) {
 	if len(c.Taken) > 0 {
 		writes = append(writes, take(c.Taken))
 	}
+	if len(c.Reminded) > 0 {
+		writes = append(writes, reminded(c.Reminded))
+	}
 	writes = append(writes, inserts(mapAll(c.Inputs, fromInput))...)
 	writes = append(writes, inserts(mapAll(c.Items, fromItem))...)
+	writes = append(writes, inserts(mapAll(c.Usage, fromUsage))...)
 	events, err := s.insertEvents(c.Events)
 	if err != nil {
 		return nil, err
 	}
 	writes = append(writes, events...)
+	if len(c.CloseReminders) > 0 {
+		writes = append(writes, written{write: func(tx *gorm.DB) *gorm.DB { return tx.Where("chat_id IN ?", c.CloseReminders).Delete(&reminderRow{}) }})
+	}
+	audit, err := s.insertAudit(c.Audit)
+	if err != nil {
+		return nil, err
+	}
+	writes = append(writes, audit...)
+	writes = append(writes, inserts(mapAll(c.Links, fromLink))...)
 	if len(c.CloseChats) > 0 {
 		writes = append(writes, closeChats(c.CloseChats)...)
 	}
@@ -238,6 +251,7 @@ func take(ids []domain.InputID) written {
 func closeChats(ids []domain.ChatID) []written {
 	return []written{
 		{write: func(tx *gorm.DB) *gorm.DB { return tx.Where("chat_id IN ?", ids).Delete(&inputRow{}) }},
+		{write: func(tx *gorm.DB) *gorm.DB { return tx.Where("chat_id IN ?", ids).Delete(&reminderRow{}) }},
 		{write: func(tx *gorm.DB) *gorm.DB { return tx.Where("chat_id IN ? AND chat_id <> ''", ids).Delete(&keptRow{}) }},
 	}
 }

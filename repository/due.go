@@ -39,8 +39,12 @@ var dues = map[domain.TaskKind]due{
 		WHERE status = 'checking' AND due_at <= ? ORDER BY due_at LIMIT ?`},
 	domain.TaskRequestReview: {times: 1, urgency: domain.UrgencyReview, query: `SELECT id, version, review_due_at AS due_at FROM requests
 		WHERE review_due_at <= ? ORDER BY review_due_at LIMIT ?`},
+	domain.TaskRequestVerdict: {times: 1, urgency: domain.UrgencyJudge, query: `SELECT id, verdict_due_at / 1000 AS version, verdict_due_at AS due_at
+		FROM requests WHERE verdict_due_at <= ? ORDER BY verdict_due_at LIMIT ?`},
 	domain.TaskRulePreview: {times: 1, urgency: domain.UrgencyJudge, query: `SELECT id, version, due_at FROM previews
 		WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
+	domain.TaskTriggerFire: {times: 1, urgency: domain.UrgencyTurn, query: `SELECT id, next_at / 1000 AS version, next_at AS due_at FROM triggers
+		WHERE next_at <= ? ORDER BY next_at LIMIT ?`},
 	domain.TaskWorkElapse: {times: 1, urgency: domain.UrgencyTurn, query: `SELECT id, due_at / 1000 AS version, due_at FROM delegations
 		WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
 	domain.TaskWorkNotify: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, notice_due_at AS due_at FROM delegations
@@ -52,10 +56,13 @@ var dues = map[domain.TaskKind]due{
 	domain.TaskTokenClose: {times: 2, urgency: domain.UrgencyRest, query: `SELECT id, version, closing_due_at AS due_at FROM tokens
 		WHERE closing_due_at <= ? UNION ALL SELECT id, version, closing_due_at AS due_at FROM members
 		WHERE closing_due_at <= ? ORDER BY due_at LIMIT ?`},
+	domain.TaskReminderFire: {times: 1, urgency: domain.UrgencyTurn, query: `SELECT id, due_at / 1000 AS version, due_at
+		FROM reminders WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
 }
 
 // Due gives open rows of one kind whose due_at has come, oldest first. The Version
-// is that of the row; for a Request it is expiresAt in milliseconds. For
+// is that of the row; for a Request that elapses or waits for a verdict, for a reminder,
+// a trigger and a time limit of work it is that time in milliseconds. For
 // token.close the ID is that of a token or of a Member.
 func (s *Store) Due(ctx context.Context, kind domain.TaskKind, now time.Time, limit int) ([]domain.DueRow, error) {
 	d, ok := dues[kind]

@@ -23,6 +23,8 @@ const (
 	tagTaken = "InputConflict"   // an input was already taken
 	tagKept  = "KeyConflict"     // a key is already kept
 	tagName  = "NameConflict"    // a unique name is taken
+	// tagReminded is a reminder that fired or was cancelled already.
+	tagReminded = "ReminderConflict"
 )
 
 func conflict(tag, message string) *domain.Error {

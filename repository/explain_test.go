@@ -13,7 +13,7 @@ import (
 // largeTables are those that grow with use; a statement that reads one of them from
 // end to end is a fault.
 var largeTables = []string{"rules", "previews", "turns", "calls", "requests", "events", "items", "inputs", "chats", "grants", "kept_answers", "tokens", "members",
-	"bots", "connections", "delegations"}
+	"bots", "connections", "reminders", "usage", "delegations", "audit_entries", "audit_links"}
 
 // rows of each large table, spread over many Members, Chats and Turns.
 const plentyRows = "WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < 20000) "
@@ -70,6 +70,18 @@ var plenty = []string{
 		`SELECT 'mem_' || (i % 500), 'key_' || i, '', 0, CASE WHEN i % 2 = 0 THEN 'chat_' || i ELSE '' END, CASE WHEN i % 2 = 1 THEN 9000000000000000 + i END, 0 FROM g`,
 	`INSERT INTO events (organization_id, member_id, chat_id, sequence, "position", kind, subject, data, created_at) ` + plentyRows +
 		`SELECT 'org_1', 'mem_' || (i % 500), 'chat_' || (i % 500), i, i, '', '', '', 0 FROM g`,
+	`INSERT INTO reminders (id, organization_id, member_id, chat_id, bot_id, text, authority, due_at, created_at, version) ` + plentyRows +
+		`SELECT 'ntc_' || i, 'org_1', 'mem_' || (i % 500), 'chat_' || (i % 500), '', '', '', 9000000000000000 + i, 0, 1 FROM g`,
+	`INSERT INTO usage (member_id, used_at, id, organization_id, bot_id, chat_id, delegation_id, model, purpose, steps, input_tokens, output_tokens, cost_nanos) ` +
+		plentyRows + `SELECT 'mem_' || (i % 500), i, 'use_' || i, 'org_1', 'bot_' || (i % 500), 'chat_' || i, '', 'playbook', 'turn', 1, 1, 1, 1 FROM g`,
+	// A small organization beside the large one.
+	`INSERT INTO organizations VALUES ('org_2', '', '', 0, 0, 1)`,
+	`INSERT INTO members (id, organization_id, name, permissions, main_bot_id, created_at, updated_at, version) VALUES ('mem_small', 'org_2', '', '', '', 0, 0, 1)`,
+	`INSERT INTO audit_entries (organization_id, "position", kind, subject, actor_tag, actor_id, token_id, address, data, created_at) ` + plentyRows +
+		`SELECT 'org_' || (i % 4), i, 'kind_' || (i % 20), 'sub_' || i, 'Person', 'mem_' || (i % 500), '', '', '{}', i FROM g`,
+	`INSERT INTO audit_links (organization_id, "position", number, previous, hash) ` + plentyRows +
+		`SELECT 'org_' || (i % 4), i, i, '', '' FROM g`,
+	`INSERT INTO audit_heads (id, entries, hash, "position", signed, linked_at, version) VALUES ('org_1', 5000, '', 20000, '', 0, 1)`,
 }
 
 func TestEveryHotStatementReadsAnIndex(t *testing.T) {
@@ -156,7 +168,7 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.Request(ctx, "req_1"))
 	for _, filter := range []domain.RequestFilter{
 		{}, {Approver: "mem_1"}, {Approver: "mem_1", Status: domain.RequestPending}, {Approver: "mem_1", Status: domain.RequestDenied},
-		{Chat: "chat_1"}, {Bot: "bot_1"}, {Chat: "chat_1", Status: domain.RequestPending},
+		{Approver: "mem_1", Status: domain.RequestPending, Known: true}, {Chat: "chat_1"}, {Bot: "bot_1"}, {Chat: "chat_1", Status: domain.RequestPending},
 	} {
 		use(s.Requests(ctx, "org_1", filter, page))
 		use(s.Requests(ctx, "org_1", filter, domain.Page{Limit: 20}))
@@ -174,6 +186,14 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.RulesFor(ctx, "org_1", "bot_1", "mem_1"))
 	use(s.Requests(ctx, "org_1", domain.RequestFilter{Member: "mem_1", Decided: true}, page))
 	use(s.Requests(ctx, "org_1", domain.RequestFilter{Member: "mem_1", Bot: "bot_1", Decided: true}, page))
+	waiting := domain.RequestFilter{Approver: "mem_1", Status: domain.RequestPending}
+	use(s.RequestHeads(ctx, "org_1", waiting, page))
+	use(s.CountRequests(ctx, "org_1", waiting, 20))
+	waiting.Search, waiting.Bots = "mail", []domain.BotID{"bot_1"}
+	use(s.RequestHeads(ctx, "org_1", waiting, page))
+	use(s.RequestHeads(ctx, "org_1", domain.RequestFilter{Approver: "mem_1", Decided: true}, page))
+	use(s.AllowedLike(ctx, domain.Request{ID: "req_9", Bot: "bot_1", Member: "mem_1", Capability: domain.Capability{Action: "apps.call", Target: "con_1/send"}}, 5))
+	use(s.Names(ctx, "org_1", []domain.BotID{"bot_1", "bot_2"}, []domain.ConnectionID{"con_1"}))
 	use(s.Preview(ctx, "prv_1"))
 	use(s.ForgetPreviews(ctx, now, 20))
 	use(s.OpenTurns(ctx, "bot_1", 20))
@@ -202,11 +222,27 @@ func useEverything(t *testing.T, s *repository.Store) {
 	for _, kind := range domain.TaskKinds() {
 		use(s.Due(ctx, kind, now, 20))
 	}
+	use(s.Reminder(ctx, "ntc_1"))
+	use(s.OpenReminders(ctx, "chat_1"))
+	for _, group := range domain.UsageGroups() {
+		use(s.Usage(ctx, domain.UsageFilter{Organization: "org_1", Member: "mem_1", Group: group, To: now, Limit: 20}))
+	}
+	use(s.Usage(ctx, domain.UsageFilter{Organization: "org_2", Group: domain.UsageByMember, To: now, Limit: 20}))
 	use(s.KeptAnswer(ctx, "mem_1", "key_1"))
 	use(s.ForgetAnswers(ctx, now, 20))
 	use(s.ChatEvents(ctx, "chat_1", 1, 20))
 	use(s.MemberEvents(ctx, "mem_1", 1, 20))
 	use(s.LastPosition(ctx, "mem_1"))
+	for _, filter := range []domain.AuditFilter{{}, {Kind: "kind_1"}, {Subject: "sub_1"}, {Actor: "mem_1"}, {Actor: domain.TagExpiry}, {From: now}, {To: now}} {
+		use(s.Audit(ctx, "org_1", filter, 0, 20))
+		use(s.Audit(ctx, "org_1", filter, 5000, 20))
+		use(s.AuditAfter(ctx, "org_1", filter, 5000, 20))
+	}
+	use(s.AuditLinks(ctx, "org_1", 5000, 20))
+	use(s.AuditHead(ctx, "org_1"))
+	use(s.Unchained(ctx, "", 20))
+	use(s.Organizations(ctx, "", 20))
+	use(s.SigningKeys(ctx))
 	use(s.Standing(ctx, now))
 
 	chat, err := s.Chat(ctx, "chat_1")
@@ -216,7 +252,8 @@ func useEverything(t *testing.T, s *repository.Store) {
 	work, err := s.Delegation(ctx, "dlg_5")
 	must(t, err)
 	must(t, s.Commit(ctx, domain.Commit{Rows: []domain.Row{&work, &chat, &turn}, Gates: []domain.WorkGate{{ID: "dlg_4"}, {ID: "dlg_3"}},
-		Cost: &domain.WorkCost{Path: []domain.DelegationID{"dlg_5", "dlg_4"}, Nanos: 1}, StopWork: &domain.StopWork{Chat: "chat_10"}, Taken: []domain.InputID{"ntc_1"}, CloseChats: []domain.ChatID{"chat_2"},
+		Cost: &domain.WorkCost{Path: []domain.DelegationID{"dlg_5", "dlg_4"}, Nanos: 1}, StopWork: &domain.StopWork{Chat: "chat_10"}, Taken: []domain.InputID{"ntc_1"},
+		CloseChats: []domain.ChatID{"chat_2"}, CloseReminders: []domain.ChatID{"chat_3"}, Reminded: []domain.ReminderID{"ntc_1"},
 		Kept: &domain.KeptAnswer{Member: "mem_1", Key: "new"}}))
 }
 

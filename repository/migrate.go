@@ -183,11 +183,14 @@ func (s *Store) raisePositions(ctx context.Context) error {
 	err := s.write(ctx).Transaction(func(tx *gorm.DB) error {
 		var above bool
 		if err := tx.Raw(`SELECT EXISTS (SELECT 1 FROM events WHERE "position" >= ((pg_snapshot_xmax(pg_current_snapshot())::text::bigint
-			+ (SELECT value FROM event_offset)) << 12))`).Scan(&above).Error; err != nil || !above {
+			+ (SELECT value FROM event_offset)) << 12))
+			OR EXISTS (SELECT 1 FROM audit_entries WHERE "position" >= ((pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+			+ (SELECT value FROM event_offset)) << 16))`).Scan(&above).Error; err != nil || !above {
 			return err
 		}
 		s.log.WarnContext(ctx, "the data was restored into another database cluster; positions of events go on above the old ones")
-		return tx.Exec(`UPDATE event_offset SET value = GREATEST(value, (SELECT (MAX("position") >> 12) + 1 FROM events))`).Error
+		return tx.Exec(`UPDATE event_offset SET value = GREATEST(value, (SELECT (MAX("position") >> 12) + 1 FROM events),
+			(SELECT (MAX("position") >> 16) + 1 FROM audit_entries))`).Error
 	})
 	return s.wrap(ctx, "look at the positions of events", err)
 }

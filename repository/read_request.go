@@ -2,6 +2,7 @@ package repository
 
 import (
 	"context"
+	"strings"
 
 	"gorm.io/gorm"
 
@@ -31,6 +32,9 @@ func filterRequests(db *gorm.DB, org domain.OrganizationID, filter domain.Reques
 	if filter.Decided {
 		db = db.Where("status IN ('allowed', 'denied')")
 	}
+	if filter.Known {
+		db = db.Where("unknown = ''")
+	}
 	switch filter.Status {
 	case "":
 	case domain.RequestPending:
@@ -49,8 +53,22 @@ func filterRequests(db *gorm.DB, org domain.OrganizationID, filter domain.Reques
 	if filter.Action != "" {
 		db = db.Where("action = ?", clean(filter.Action))
 	}
+	if filter.Target != "" {
+		db = db.Where("target = ?", clean(filter.Target))
+	}
+	if filter.Search != "" {
+		like := "%" + likeEscape.Replace(strings.ToLower(clean(filter.Search))) + "%"
+		if len(filter.Bots) > 0 {
+			db = db.Where(`(LOWER(target) LIKE ? ESCAPE '\' OR bot_id IN ?)`, like, filter.Bots)
+		} else {
+			db = db.Where(`LOWER(target) LIKE ? ESCAPE '\'`, like)
+		}
+	}
 	return db
 }
+
+// likeEscape takes the meaning from what LIKE reads as a pattern.
+var likeEscape = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
 
 // PendingLike gives pending Requests that a Grant may settle: of its Bot, Member and
 // capability, and of its Chat when it has one; by ID after a given one.

@@ -65,6 +65,10 @@ var tables = []table{
 	tableOf("grants", fromGrant),
 	tableOf("rules", fromRule),
 	tableOf("previews", fromPreview),
+	tableOf("reminders", fromReminder),
+	tableOf("triggers", fromTrigger),
+	tableOf("signing_keys", fromSigningKey),
+	tableOf("audit_heads", fromHead),
 }
 
 // placeOf gives a row's index in tables and where its version is.
@@ -98,6 +102,14 @@ func placeOf(row domain.Row) (int, *int64, error) {
 		return 12, &row.Version, nil
 	case *domain.Preview:
 		return 13, &row.Version, nil
+	case *domain.Reminder:
+		return 14, &row.Version, nil
+	case *domain.Trigger:
+		return 15, &row.Version, nil
+	case *domain.SigningKey:
+		return 16, &row.Version, nil
+	case *domain.AuditHead:
+		return 17, &row.Version, nil
 	}
 	return 0, nil, domain.Errorf(domain.CodeInternal, "CommitRow", "No table keeps a %s.", fmt.Sprintf("%T", row))
 }

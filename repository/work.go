@@ -47,15 +47,16 @@ const openWorkQuery = `SELECT
 	(SELECT count(*) FROM delegations WHERE parent_chat_id = ? AND notice_due_at IS NOT NULL) AS untold,
 	(SELECT count(*) FROM requests WHERE chat_id = ? AND status = 'pending')
 		+ (SELECT count(*) FROM calls WHERE chat_id = ? AND step = -1 AND ended_at IS NULL) AS requests,
-	(SELECT count(*) FROM calls WHERE chat_id = ? AND status IN ('sending', 'unknown') AND ended_at IS NULL) AS out`
+	(SELECT count(*) FROM calls WHERE chat_id = ? AND status IN ('sending', 'unknown') AND ended_at IS NULL) AS out,
+	(SELECT count(*) FROM reminders WHERE chat_id = ?) AS reminders`
 
 func askOpenWork(into *domain.OpenWork, of domain.Chat) question {
 	chat := of.ID
-	type row struct{ Given, Untold, Requests, Out int64 }
+	type row struct{ Given, Untold, Requests, Out, Reminders int64 }
 	return askOne("count of open work", func(r row) error {
-		into.Given, into.Untold, into.Requests, into.Out = r.Given, r.Untold, r.Requests, r.Out
+		*into = domain.OpenWork{Given: r.Given, Untold: r.Untold, Requests: r.Requests, Out: r.Out, Reminders: r.Reminders}
 		return nil
-	}, openWorkQuery, chat, of.Delegation(), chat, chat, chat, chat, chat)
+	}, openWorkQuery, chat, of.Delegation(), chat, chat, chat, chat, chat, chat)
 }
 
 // askWork reads what a decision about a task Chat needs beside the Chat; nothing for

@@ -40,6 +40,9 @@ const (
 	shortQueue = 2000
 	// beatEvery is how often the scheduler notes that a server runs.
 	beatEvery = 5 * time.Second
+	// chainEvery is how often new entries of the audit logs are chained. Until then
+	// nothing shows that one was changed.
+	chainEvery = time.Second
 	// cleanEvery is how often kept answers whose time is up are deleted.
 	cleanEvery = 10 * time.Minute
 )
@@ -48,6 +51,7 @@ const (
 type Scheduler struct {
 	Options
 	catches *prometheus.CounterVec
+	mu      sync.Mutex
 	quiet   map[string]time.Time // when a failure was logged last
 }
 
@@ -69,6 +73,7 @@ func New(o Options) *Scheduler {
 func (s *Scheduler) Run(ctx context.Context) {
 	var cleaning sync.WaitGroup
 	cleaning.Go(func() { s.clean(ctx) })
+	cleaning.Go(func() { s.chain(ctx) })
 	defer cleaning.Wait()
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -117,6 +122,22 @@ func (s *Scheduler) Sweep(ctx context.Context) {
 	}
 }
 
+// chain chains the audit logs. It asks no queue: evidence must not wait for Redis.
+func (s *Scheduler) chain(ctx context.Context) {
+	tick := time.NewTicker(chainEvery)
+	defer tick.Stop()
+	for {
+		if err := s.Engine.ChainAudit(ctx); err != nil {
+			s.complain(ctx, "new entries of the audit log were not chained", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 func (s *Scheduler) clean(ctx context.Context) {
 	tick := time.NewTicker(cleanEvery)
 	defer tick.Stop()
@@ -134,6 +155,8 @@ func (s *Scheduler) clean(ctx context.Context) {
 
 // complain logs a failure that comes back every second once a minute.
 func (s *Scheduler) complain(ctx context.Context, what string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if ctx.Err() != nil || time.Since(s.quiet[what]) < time.Minute {
 		return
 	}

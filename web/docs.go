@@ -1,7 +1,5 @@
 package web
 
-import "io"
-
 // Docs is the page that describes the API.
 type Docs struct {
 	Title   string
@@ -61,5 +59,5 @@ type DocsSchema struct {
 	Fields []DocsField
 }
 
-// Write writes the page.
-func (v Docs) Write(w io.Writer) error { return show(w, "docs.html", "API", v) }
+// View makes the page.
+func (v Docs) View() View { return View{"docs.html", "API", v} }

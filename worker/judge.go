@@ -61,8 +61,10 @@ func (w *Worker) pushJudge(ctx context.Context, cancel context.CancelCauseFunc, 
 func (w *Worker) askJudge(ctx context.Context, request domain.ModelRequest, rules []domain.Rule, limit time.Duration) (domain.RulesVerdict, error) {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	var used domain.ModelUsage
 	verdict := domain.AskJudge(request, rules, func(r domain.ModelRequest) (answer, why string) {
 		reply, err := w.Models.Call(bounded, r)
+		used = used.Plus(reply.Usage)
 		switch {
 		case err == nil:
 			w.Metrics.model("ok")
@@ -75,6 +77,7 @@ func (w *Worker) askJudge(ctx context.Context, request domain.ModelRequest, rule
 		w.Logger.Warn("the judge gave no reply", "error", err)
 		return "", "the judge could not be asked"
 	})
+	verdict.Usage = used
 	if ctx.Err() != nil {
 		return verdict, domain.Wrap(domain.CodeUnavailable, "Unavailable", "the worker is stopping", ctx.Err())
 	}
@@ -117,7 +120,9 @@ func (w *Worker) preview(ctx context.Context, id domain.PreviewID, version int64
 			defer func() { <-places }()
 			verdict, err := w.askJudge(within, c.Request, c.Rules, p.Limit)
 			if err != nil {
+				used := verdict.Usage
 				verdict = domain.NoVerdict(c.Rules, "there was no time left to ask the judge")
+				verdict.Usage = used
 			}
 			verdicts[i] = verdict
 		})

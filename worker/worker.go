@@ -67,6 +67,12 @@ func New(o Options) *Worker {
 		domain.TaskRequestReview: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.AdvanceReview(ctx, domain.RequestID(t.Subject))
 		},
+		domain.TaskTriggerFire: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.FireTrigger(ctx, domain.TriggerID(t.Subject))
+		},
+		domain.TaskRequestVerdict: func(ctx context.Context, t domain.Task) error {
+			return w.readRequest(ctx, domain.RequestID(t.Subject))
+		},
 		domain.TaskWorkElapse: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.ElapseWork(ctx, domain.DelegationID(t.Subject))
 		},
@@ -87,6 +93,9 @@ func New(o Options) *Worker {
 		},
 		domain.TaskTokenClose: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.CloseRights(ctx, t.Subject)
+		},
+		domain.TaskReminderFire: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.FireReminder(ctx, domain.ReminderID(t.Subject))
 		},
 	}
 	return w

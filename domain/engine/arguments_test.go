@@ -3,9 +3,12 @@ package engine
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/gowebpki/jcs"
 )
 
 func TestArgumentsAreTakenAsTheyAre(t *testing.T) {
@@ -161,4 +164,45 @@ func decodeExact(raw []byte, into *map[string]any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	return d.Decode(into)
+}
+
+// The digest is of what the arguments mean, and of nothing else: another spelling has
+// the same one, and the canonical form is at rest.
+func FuzzDigest(f *testing.F) {
+	for _, seed := range []string{`{}`, `{"b":1,"a":[1.0,"\u00e9"]}`, `{"a":{"z":null,"y":[true,false,"<&>\u2028"]}}`, `{"n":1e21,"m":-0,"k":0.000001}`, `{"\ud83d\ude00":"\/"}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		out, _, err := splitArguments(in, false)
+		if err != nil {
+			return
+		}
+		sum, err := digest(out)
+		if err != nil {
+			return // without a canonical form nothing is decided
+		}
+		if len(sum) != 64 {
+			t.Fatalf("%q has the digest %q", out, sum)
+		}
+		canonical, err := jcs.Transform(out)
+		if err != nil || !json.Valid(canonical) {
+			t.Fatalf("%q has the canonical form %q, %v", out, canonical, err)
+		}
+		var spaced bytes.Buffer
+		if err := json.Indent(&spaced, out, " ", "\t"); err != nil {
+			t.Fatal(err)
+		}
+		for _, other := range [][]byte{canonical, spaced.Bytes()} {
+			if again, err := digest(other); err != nil || again != sum {
+				t.Fatalf("%q has the digest %s, and as %q %s, %v", out, sum, other, again, err)
+			}
+		}
+		var was, is any
+		if err := json.Unmarshal(out, &was); err != nil {
+			return // a number that no reader can hold
+		}
+		if err := json.Unmarshal(canonical, &is); err != nil || !reflect.DeepEqual(was, is) {
+			t.Fatalf("%q means something else as %q: %v", out, canonical, err)
+		}
+	})
 }

@@ -155,6 +155,12 @@ func (d *draft) enqueue(in domain.Input) {
 	d.commit.Inputs = append(d.commit.Inputs, in)
 }
 
+// take puts input into the history of the draft's Chat, and its taint with it.
+func (d *draft) take(turn domain.TurnID, in domain.Input) {
+	d.chat.TakeIn(in.Taint)
+	d.item(domain.Item{Turn: turn, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})
+}
+
 // startTurn begins a Turn of the draft's Chat that takes this input.
 func (d *draft) startTurn(inputs []domain.Input) {
 	due := d.at.Add(domain.RunnableGrace)
@@ -162,7 +168,7 @@ func (d *draft) startTurn(inputs []domain.Input) {
 		Bot: d.chat.Bot, Member: d.chat.Member, Status: domain.TurnQueued, DueAt: &due, CreatedAt: d.at, UpdatedAt: d.at}
 	for _, in := range inputs {
 		turn.Authority = domain.AddAuthority(turn.Authority, in.Authority...)
-		d.item(domain.Item{Turn: turn.ID, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})
+		d.take(turn.ID, in)
 	}
 	d.turn("", &turn)
 }

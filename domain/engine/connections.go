@@ -53,8 +53,8 @@ func (e *Engine) CreateConnection(ctx context.Context, p domain.Principal, in Co
 
 // ChangeConnection sets fields of a Connection; any change is a new revision.
 func (e *Engine) ChangeConnection(ctx context.Context, p domain.Principal, id domain.ConnectionID, in ConnectionFields) (domain.Connection, error) {
-	c, err := e.editConnection(ctx, p, id, func(c *domain.Connection) error {
-		c.Revision++
+	c, err := e.editConnection(ctx, p, id, func(c *domain.Connection, at time.Time) error {
+		c.Edit(at)
 		return e.setConnection(c, p, in)
 	})
 	if err != nil {
@@ -65,7 +65,7 @@ func (e *Engine) ChangeConnection(ctx context.Context, p domain.Principal, id do
 
 // RefreshConnection asks a worker to look at the App again.
 func (e *Engine) RefreshConnection(ctx context.Context, p domain.Principal, id domain.ConnectionID) (domain.Connection, error) {
-	c, err := e.editConnection(ctx, p, id, func(*domain.Connection) error { return nil })
+	c, err := e.editConnection(ctx, p, id, func(*domain.Connection, time.Time) error { return nil })
 	if err != nil {
 		return c, err
 	}
@@ -104,14 +104,16 @@ func (e *Engine) Connections(ctx context.Context, p domain.Principal, page domai
 	return e.Store.Connections(ctx, p.Organization, p.Member.ID, page)
 }
 
-func (e *Engine) editConnection(ctx context.Context, p domain.Principal, id domain.ConnectionID, edit func(*domain.Connection) error) (domain.Connection, error) {
+func (e *Engine) editConnection(ctx context.Context, p domain.Principal, id domain.ConnectionID, edit func(*domain.Connection, time.Time) error) (domain.Connection, error) {
 	var c domain.Connection
 	err := e.decide(ctx, string(id), func(d *draft) error {
 		var err error
 		if c, err = e.changeableConnection(ctx, p, id); err != nil {
 			return err
 		}
-		if err := edit(&c); err != nil {
+		before := c
+		d.was(&before)
+		if err := edit(&c, d.at); err != nil {
 			return err
 		}
 		c.UpdatedAt = d.at
@@ -277,6 +279,8 @@ func (e *Engine) SaveLook(ctx context.Context, looked domain.Connection, look do
 		if failure != nil {
 			ev.Down = failure.Message
 		}
+		before := c
+		d.was(&before)
 		c = domain.DecideLook(c, ev)
 		d.put(&c)
 		return nil

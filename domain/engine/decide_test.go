@@ -60,13 +60,17 @@ func (w *world) workDeciders(task domain.Task) {
 }
 
 func (w *world) verdict(r domain.ModelRequest, rules []domain.Rule) domain.RulesVerdict {
-	return domain.AskJudge(r, rules, func(r domain.ModelRequest) (string, string) {
+	var used domain.ModelUsage
+	v := domain.AskJudge(r, rules, func(r domain.ModelRequest) (string, string) {
 		reply, err := w.models.Call(context.WithoutCancel(w.t.Context()), r)
+		used = used.Plus(reply.Usage)
 		if err != nil {
 			return "", err.Error()
 		}
 		return reply.Text, ""
 	})
+	v.Usage = used
+	return v
 }
 
 func (w *world) decide(d *engine.Deciding) {

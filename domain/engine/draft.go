@@ -15,13 +15,15 @@ type draft struct {
 	path   []domain.Delegation // work that must be as it was seen
 	ring   []domain.Task       // beside those that follow from the rows
 	trace  string
-	result any // what the command returns, for a kept answer
+	before map[string]domain.Row     // see was
+	signed map[domain.RequestID]bool // Requests that this decision gave a receipt: it decides them
+	result any                       // what the command returns, for a kept answer
 }
 
 func (d *draft) empty() bool {
 	c := d.commit
 	return len(c.Rows) == 0 && len(c.Items) == 0 && len(c.Inputs) == 0 && len(c.Taken) == 0 && len(c.Events) == 0 &&
-		c.StopWork == nil
+		c.StopWork == nil && len(c.Reminded) == 0 && len(c.Usage) == 0 && len(c.CloseReminders) == 0
 }
 
 // put adds rows to write.
@@ -156,6 +158,10 @@ func (d *draft) rings() []domain.Task {
 				}
 				tasks = append(tasks, review)
 			}
+			if due := r.VerdictDueAt; due != nil && r.VerdictTries == 0 && due.Sub(d.at) <= nearTimer {
+				tasks = append(tasks, domain.Task{Kind: domain.TaskRequestVerdict, Subject: string(r.ID), Revision: due.UnixMilli(),
+					Urgency: domain.UrgencyJudge, Trace: d.trace})
+			}
 			if r.Status != domain.RequestPending || r.ExpiresAt.Sub(d.at) > nearTimer {
 				continue
 			}
@@ -181,6 +187,14 @@ func (d *draft) rings() []domain.Task {
 				continue // the sweep rings for one whose worker died
 			}
 			t = domain.Task{Kind: domain.TaskRulePreview, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyJudge}
+		case *domain.Reminder:
+			if r.DueAt.Sub(d.at) > nearTimer {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskReminderFire, Subject: string(r.ID), Revision: r.DueAt.UnixMilli(), Urgency: domain.UrgencyTurn}
+			if domain.Before(d.at, r.DueAt) {
+				t.At = r.DueAt
+			}
 		case *domain.Token:
 			if r.ClosingDueAt == nil {
 				continue
@@ -191,6 +205,11 @@ func (d *draft) rings() []domain.Task {
 				continue
 			}
 			t = domain.Task{Kind: domain.TaskTokenClose, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyRest}
+		case *domain.Trigger:
+			if r.NextAt == nil || r.NextAt.Sub(d.at) > nearTimer {
+				continue
+			}
+			t = domain.Task{Kind: domain.TaskTriggerFire, Subject: string(r.ID), Revision: r.NextAt.UnixMilli(), Urgency: domain.UrgencyTurn, At: *r.NextAt}
 		case *domain.Delegation:
 			tasks = append(tasks, workRings(r, d.at, d.trace)...)
 			continue

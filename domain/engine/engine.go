@@ -29,8 +29,10 @@ type Options struct {
 	Live    Live
 	Limiter Limiter
 	Models  Models
-	Sealer  Sealer
-	Logger  *slog.Logger
+	// Sealer encrypts secrets. Without one nothing that needs a secret or a signature
+	// can be done, and no Request can be decided.
+	Sealer Sealer
+	Logger *slog.Logger
 	// Clock gives the time; nil means the machine's.
 	Clock func() time.Time
 	// DefaultModel is that of Bots without one of their own, as provider:model.
@@ -38,7 +40,11 @@ type Options struct {
 	// JudgeModel reads Rules where the organization names no other; "" means
 	// DefaultModel.
 	JudgeModel string
-	// JudgeLimit is how long the judge may take about one attempt; 0 means 15 s.
+	// ReviewerModel leaves verdicts on new Requests where the organization turned the
+	// automatic reviewer on; "" means DefaultModel.
+	ReviewerModel string
+	// JudgeLimit is how long the judge, and the reviewer, may take about one attempt; 0 means
+	// 15 s.
 	JudgeLimit time.Duration
 	// ReviewLimit and ReviewSteps bound a review; 0 means 2 minutes and 5 model steps.
 	ReviewLimit time.Duration
@@ -58,6 +64,7 @@ type Engine struct {
 	lanes [laneCount]chan struct{}
 	seed  maphash.Seed
 	tools preparedTools
+	keys  keyring
 }
 
 // laneCount bounds how many Chats of one process commit at the same time; it is
@@ -80,7 +87,11 @@ func New(o Options) *Engine {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Sealer == nil {
+		o.Sealer = noSealer{}
+	}
 	o.JudgeModel = cmp.Or(o.JudgeModel, o.DefaultModel)
+	o.ReviewerModel = cmp.Or(o.ReviewerModel, o.DefaultModel)
 	o.JudgeLimit = cmp.Or(o.JudgeLimit, DefaultJudgeLimit)
 	o.ReviewLimit = cmp.Or(o.ReviewLimit, DefaultReviewLimit)
 	o.ReviewSteps = cmp.Or(o.ReviewSteps, DefaultReviewSteps)
@@ -124,6 +135,9 @@ func (e *Engine) decide(ctx context.Context, subject string, plan func(d *draft)
 		}
 		if d.empty() && (keeping == nil || d.result == nil) {
 			return nil // with a key, the answer that nothing had to change is kept too
+		}
+		if err := e.attest(ctx, d); err != nil {
+			return err
 		}
 		if err := keeping.keep(d); err != nil {
 			return err

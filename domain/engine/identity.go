@@ -149,6 +149,8 @@ func (e *Engine) ChangeMember(ctx context.Context, p domain.Principal, id domain
 		if id == p.Member.ID && (in.Disabled != nil && *in.Disabled || in.Permissions != nil && !in.Permissions.HasRole(domain.RoleAdmin)) {
 			return domain.Errorf(domain.CodeConflict, "MemberConflict", "You cannot disable yourself or take the admin role from yourself.")
 		}
+		before := m
+		d.was(&before)
 		if err := setMember(&m, p, in, d.at); err != nil {
 			return err
 		}
@@ -219,6 +221,9 @@ func (e *Engine) FirstStart(ctx context.Context, secret string) (string, error) 
 	if secret == "" {
 		secret = newSecret()
 	}
+	if err := e.PrepareKeys(ctx); err != nil {
+		return "", err
+	}
 	at := e.now()
 	org := domain.Organization{ID: newID[domain.OrganizationID](domain.PrefixOrganization), Name: "Organization",
 		Settings: domain.DefaultSettings(), CreatedAt: at, UpdatedAt: at}
@@ -226,7 +231,11 @@ func (e *Engine) FirstStart(ctx context.Context, secret string) (string, error) 
 	member.Name, member.Permissions = "Admin", domain.Permissions{domain.RoleAdmin, "*"}
 	token := domain.Token{ID: newID[domain.TokenID](domain.PrefixToken), Organization: org.ID, Member: member.ID, Name: "first token",
 		Hash: HashSecret(secret), Scopes: domain.Permissions{domain.RoleAdmin, "*"}, CreatedAt: at}
-	made, err := e.Store.FirstStart(ctx, domain.Commit{At: at, Rows: []domain.Row{&org, &member, &bot, &token}})
+	d := &draft{at: at, commit: domain.Commit{At: at, Rows: []domain.Row{&org, &member, &bot, &token, &domain.AuditHead{ID: org.ID, LinkedAt: at}}}}
+	if err := e.attest(ctx, d); err != nil {
+		return "", err
+	}
+	made, err := e.Store.FirstStart(ctx, d.commit)
 	if err != nil || !made {
 		return "", err
 	}
@@ -253,6 +262,8 @@ func (e *Engine) ChangeSettings(ctx context.Context, p domain.Principal, change 
 		if err != nil {
 			return err
 		}
+		before := org
+		d.was(&before)
 		if err := change(&org.Settings); err != nil {
 			return err
 		}

@@ -70,7 +70,7 @@ func TestInputInTheCommitOfTheFinalStepIsNotLost(t *testing.T) {
 	w := newWorld(t)
 	chat := w.newChat()
 	turn := w.say(chat, "hello")
-	other := engine.New(engine.Options{Store: w.store.Store, Ringer: w.rings, Live: silence{}, Models: w.models, Clock: w.clock.now, DefaultModel: "playbook"})
+	other := engine.New(engine.Options{Store: w.store.Store, Ringer: w.rings, Live: silence{}, Models: w.models, Sealer: sealed{}, Clock: w.clock.now, DefaultModel: "playbook"})
 	w.store.before = func(_ int, c domain.Commit) error {
 		w.store.before = nil
 		_, err := other.PostMessage(t.Context(), w.me, chat, "and this")
@@ -242,7 +242,7 @@ func TestOneKeyHasOneEffect(t *testing.T) {
 			chat := w.newChat()
 			list := []*engine.Engine{w.engine}
 			for len(list) < engines {
-				list = append(list, engine.New(engine.Options{Store: w.store, Ringer: w.rings, Live: silence{}, Models: w.models, Clock: w.clock.now, DefaultModel: "playbook"}))
+				list = append(list, engine.New(engine.Options{Store: w.store, Ringer: w.rings, Live: silence{}, Models: w.models, Sealer: sealed{}, Clock: w.clock.now, DefaultModel: "playbook"}))
 			}
 			var group sync.WaitGroup
 			var mu sync.Mutex

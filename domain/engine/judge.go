@@ -81,6 +81,7 @@ func (e *Engine) PushJudge(ctx context.Context, j *Judgement) (bool, error) {
 // is loaded and checked again: what was granted or taken away meanwhile counts.
 func (e *Engine) CommitVerdict(ctx context.Context, j *Judgement, verdict domain.RulesVerdict) error {
 	return e.decideCall(ctx, j.call, func(d *draft, f *domain.CallFacts) error {
+		e.noteJudge(d, f, j.Request.Model, verdict.Usage)
 		if f.Call.Status != domain.CallChecking || f.Call.Version != j.version || f.Judging == nil {
 			return nil
 		}
@@ -114,7 +115,7 @@ func (w *callWork) checked(v domain.Verdict) error {
 	if v.Outcome == domain.OutcomeAsk {
 		j := w.f.Judging
 		request = newRequest(w.d.at, &w.f.Call, w.f.Parent, &w.f.Chat, w.f.Organization.Settings, j.Bot.ID,
-			domain.OwnerChain(j.Bot, j.MainBot, j.Owners), v.Approver)
+			domain.OwnerChain(j.Bot, j.MainBot, j.Owners), v)
 		ev.Request = request.ID
 	}
 	if err := w.move(ev); err != nil || request == nil {

@@ -84,8 +84,8 @@ type Store interface {
 	Ready(ctx context.Context) error
 
 	// Commit writes everything in one transaction or nothing. It gives conflict when a
-	// row's version has moved, an input was already taken, a key is already kept, or a
-	// unique name is taken; unavailable when the database cannot be reached.
+	// row's version has moved, an input was already taken, a reminder is not open any
+	// more, a key is already kept, or a unique name is taken; unavailable when the database cannot be reached.
 	Commit(ctx context.Context, c domain.Commit) error
 	// FirstStart writes c only when there is no token at all, under a lock that holds
 	// across processes. It reports whether it wrote.
@@ -121,6 +121,17 @@ type Store interface {
 
 	Request(ctx context.Context, id domain.RequestID) (domain.Request, error)
 	Requests(ctx context.Context, org domain.OrganizationID, filter domain.RequestFilter, page domain.Page) ([]domain.Request, error)
+	// RequestHeads lists as Requests does, without what only one Request is shown with:
+	// programs and plans are left out, and arguments and reasons are cut.
+	RequestHeads(ctx context.Context, org domain.OrganizationID, filter domain.RequestFilter, page domain.Page) ([]domain.Request, error)
+	// CountRequests counts them, up to atMost.
+	CountRequests(ctx context.Context, org domain.OrganizationID, filter domain.RequestFilter, atMost int) (int, error)
+	// AllowedLike gives allowed Requests of the same Bot, Member and capability among the
+	// last ones of that Bot before this one, newest first.
+	AllowedLike(ctx context.Context, r domain.Request, limit int) ([]domain.Request, error)
+	// Names gives the names of these Bots and Connections of an organization, deleted
+	// ones included.
+	Names(ctx context.Context, org domain.OrganizationID, bots []domain.BotID, connections []domain.ConnectionID) (domain.Names, error)
 	// PendingLike gives pending Requests that a Grant may settle: of its Bot, Member and
 	// capability, and of its Chat when it has one; by ID after a given one.
 	PendingLike(ctx context.Context, grant domain.Grant, after domain.RequestID, limit int) ([]domain.RequestID, error)
@@ -156,11 +167,21 @@ type Store interface {
 	OpenTurns(ctx context.Context, bot domain.BotID, limit int) ([]domain.ChatID, error)
 	// Inbox gives what waits in a Chat's inbox, in order.
 	Inbox(ctx context.Context, chat domain.ChatID) ([]domain.Input, error)
+	// Reminder gives one open reminder.
+	Reminder(ctx context.Context, id domain.ReminderID) (domain.Reminder, error)
+	// OpenReminders counts the open reminders of a Chat.
+	OpenReminders(ctx context.Context, chat domain.ChatID) (int, error)
+
+	// Usage sums the ledger by one group, the most expensive first.
+	Usage(ctx context.Context, f domain.UsageFilter) ([]domain.UsageSum, error)
 
 	// WorkFacts gives what a decision about the end of a Chat's work needs; Work is empty
 	// for a Chat that is no task Chat.
 	WorkFacts(ctx context.Context, chat domain.ChatID) (domain.WorkFacts, error)
 	Delegation(ctx context.Context, id domain.DelegationID) (domain.Delegation, error)
+	Trigger(ctx context.Context, id domain.TriggerID) (domain.Trigger, error)
+	// Triggers lists a Member's triggers that are not deleted, newest first.
+	Triggers(ctx context.Context, member domain.MemberID, page domain.Page) ([]domain.Trigger, error)
 	// Works gives Work of several pieces, in their order.
 	Works(ctx context.Context, ids []domain.DelegationID) ([][]domain.Delegation, error)
 	// DelegationOf gives the piece of work of an execution.
@@ -213,6 +234,23 @@ type Store interface {
 	MemberEvents(ctx context.Context, member domain.MemberID, after int64, limit int) ([]domain.Event, error)
 	// LastPosition gives the newest position that MemberEvents would give.
 	LastPosition(ctx context.Context, member domain.MemberID) (int64, error)
+
+	// Audit lists an organization's entries below a position, newest first; 0 begins at
+	// the newest.
+	Audit(ctx context.Context, org domain.OrganizationID, filter domain.AuditFilter, before int64, limit int) ([]domain.AuditEntry, error)
+	// AuditAfter gives an organization's entries after a position, in order, never one
+	// whose place an unfinished transaction could still come before.
+	AuditAfter(ctx context.Context, org domain.OrganizationID, filter domain.AuditFilter, after int64, limit int) ([]domain.AuditEntry, error)
+	// AuditLinks gives the links of an organization's chain after a position, in order.
+	AuditLinks(ctx context.Context, org domain.OrganizationID, after int64, limit int) ([]domain.AuditLink, error)
+	AuditHead(ctx context.Context, org domain.OrganizationID) (domain.AuditHead, error)
+	// Unchained lists organizations with entries after the end of their chain, by ID
+	// after a given one.
+	Unchained(ctx context.Context, after domain.OrganizationID, limit int) ([]domain.OrganizationID, error)
+	// Organizations lists every organization by ID after a given one.
+	Organizations(ctx context.Context, after domain.OrganizationID, limit int) ([]domain.OrganizationID, error)
+	// SigningKeys gives every key that signs or signed, oldest first.
+	SigningKeys(ctx context.Context) ([]domain.SigningKey, error)
 
 	// Standing gives figures for metrics.
 	Standing(ctx context.Context, now time.Time) (domain.Standing, error)

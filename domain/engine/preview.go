@@ -89,6 +89,7 @@ type PreviewWork struct {
 	Limit    time.Duration
 	preview  domain.Preview
 	requests []domain.Request
+	settings domain.Settings
 }
 
 // PreviewCase is one Request of a preview.
@@ -125,6 +126,7 @@ func (e *Engine) PreparePreview(ctx context.Context, id domain.PreviewID, versio
 	if err != nil {
 		return nil, err
 	}
+	work.settings = org.Settings
 	work.requests, err = e.Store.Requests(ctx, row.Organization,
 		domain.RequestFilter{Member: row.Member, Bot: row.Bot, Decided: true}, domain.Page{Limit: row.Number})
 	if err != nil {
@@ -140,6 +142,7 @@ func (e *Engine) PreparePreview(ctx context.Context, id domain.PreviewID, versio
 // CommitPreview saves what the judge read, in the order of the cases.
 func (e *Engine) CommitPreview(ctx context.Context, work *PreviewWork, verdicts []domain.RulesVerdict) error {
 	return e.decide(ctx, string(work.preview.ID), func(d *draft) error {
+		e.notePreview(d, work, verdicts)
 		p, err := e.Store.Preview(ctx, work.preview.ID)
 		if err != nil || p.Version != work.preview.Version {
 			return gone(err)

@@ -47,7 +47,7 @@ func (e *Engine) AnswerRequest(ctx context.Context, p domain.Principal, id domai
 		}
 		answered := domain.Answered{At: d.at, Expected: in.Expected, Member: p.Member.ID, Decision: in.Decision, Scope: in.Scope,
 			Reason: in.Reason, Rule: in.Rule, GrantID: newID[domain.GrantID](domain.PrefixGrant), RuleID: newID[domain.RuleID](domain.PrefixRule),
-			Endorsed: grantIDs(len(r.Endorsements))}
+			Endorsed: grantIDs(len(r.Endorsements)), TagLine: callAttempt(d.at, &f).TagLine}
 		next, effects, err := domain.DecideRequest(r, answered)
 		if err != nil {
 			return err
@@ -133,9 +133,14 @@ func (e *Engine) Request(ctx context.Context, p domain.Principal, id domain.Requ
 // Requests lists those that wait for the caller, or that it answered, newest
 // first.
 func (e *Engine) Requests(ctx context.Context, p domain.Principal, filter domain.RequestFilter, page domain.Page) ([]domain.Request, error) {
+	return e.Store.Requests(ctx, p.Organization, answeredBy(p, filter), page)
+}
+
+// answeredBy narrows a filter to what waits for the caller, or what it answered.
+func answeredBy(p domain.Principal, filter domain.RequestFilter) domain.RequestFilter {
 	filter.Approver = p.Member.ID
 	filter.Action = domain.CanonicalAction(filter.Action)
-	return e.Store.Requests(ctx, p.Organization, filter, page)
+	return filter
 }
 
 // moveRequest decides an event of a Request that no person sent, and lets its
@@ -235,9 +240,8 @@ func (e *Engine) settleOne(ctx context.Context, id domain.RequestID, grant domai
 		if r.Unknown != nil {
 			return nil
 		}
-		a := callAttempt(d.at, f)
-		a.Exempt = "" // it waits, so that a Grant alone can decide it now
-		verdict := domain.Check(a)
+		// It waits, so that a Grant alone can decide it now.
+		verdict := domain.Check(callAttempt(d.at, f).Asked())
 		if verdict.Decided.Grant != grant.ID {
 			return nil
 		}

@@ -19,6 +19,7 @@ type Step struct {
 	read     []domain.Input // of the inbox: what the model got to see
 	box      *toolbox
 	loadedAt time.Time
+	brought  domain.Taint // of the Bot as the model got to see it
 }
 
 // Turn gives the ID of the step's Turn.
@@ -72,7 +73,7 @@ func (e *Engine) prepareStep(ctx context.Context, id domain.TurnID, version int6
 		return nil, false, err
 	}
 	box := e.toolboxFor(&facts)
-	step := &Step{Request: e.modelRequest(&facts, box), facts: facts, read: read, box: box, loadedAt: now}
+	step := &Step{Request: e.modelRequest(&facts, box), facts: facts, read: read, box: box, loadedAt: now, brought: facts.Bot.Brings()}
 	if held := facts.Turn.Held; held != nil {
 		step.Reply = &domain.ModelReply{Text: held.Text, Calls: held.Calls}
 		step.Request.Model = held.Model
@@ -149,11 +150,17 @@ type stepWork struct {
 	d          *draft
 	work       *domain.Delegation // the row of the Chat's own work in the draft, or nil
 	touched    map[domain.DelegationID]bool
+	at         time.Time
+	reminders  []*domain.Reminder  // that this step sets
+	reminded   []domain.ReminderID // that this step cancels
+	open       *int                // reminders of the Chat before this step; nil until they are counted
 }
 
 func (s *Step) work() *stepWork {
-	return &stepWork{facts: &s.facts, box: s.box, chat: s.facts.Chat, turn: s.facts.Turn, bot: s.facts.Bot,
+	w := &stepWork{facts: &s.facts, box: s.box, chat: s.facts.Chat, turn: s.facts.Turn, bot: s.facts.Bot,
 		step: s.facts.Turn.Steps + 1, read: s.read}
+	w.chat.TakeIn(s.brought)
+	return w
 }
 
 // unread is the input that came after the model had read the inbox. It is complete
@@ -170,19 +177,25 @@ func (w *stepWork) unread() []domain.Input {
 
 // CommitStep saves what a model answered: its text, its calls with the check of
 // each, and where the Turn goes from there. A step that is not wanted any more is
-// dropped.
+// dropped; that it was paid for is noted.
 func (e *Engine) CommitStep(ctx context.Context, s *Step, reply domain.ModelReply) error {
 	reply.Text = safeText(reply.Text)
 	first := e.now().Sub(s.loadedAt) <= freshFor
 	return e.decide(ctx, string(s.facts.Chat.ID), func(d *draft) error {
 		if !first {
-			if wanted, err := e.reload(ctx, s); err != nil || !wanted {
+			wanted, err := e.reload(ctx, s)
+			if err != nil {
 				return err
+			}
+			if !wanted {
+				e.noteLate(d, s, reply.Usage)
+				return nil
 			}
 		}
 		first = false
 		switch h := domain.HeldBy(s.facts.Work); {
 		case h.Stopping != "":
+			e.noteLate(d, s, reply.Usage)
 			return nil
 		case h.Paused != "":
 			return e.holdReply(d, s.work(), h.Paused, s.Request.Model, reply)
@@ -220,10 +233,12 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 	d.in(&w.chat)
 	w.d = d
 	w.takeInbox(d)
+	w.at = d.at
 	before := w.turn.Status
-	cost := e.cost(w.facts, model, reply.Usage)
+	cost := e.cost(w.facts.Organization.Settings, model, reply.Usage)
 	d.guard(w.facts.Work)
-	if w.turn.Held == nil {
+	if w.turn.Held == nil { // else it is counted and paid for
+		d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, w.facts, model, reply.Usage, 1))
 		if err := w.countStep(d, cost); err != nil {
 			return err
 		}
@@ -286,6 +301,7 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 		w.bot.UpdatedAt = d.at
 		d.put(&w.bot)
 	}
+	w.keepReminders(d)
 	d.turn(before, &next)
 	return nil
 }
@@ -294,15 +310,15 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 func (w *stepWork) takeInbox(d *draft) {
 	for _, in := range w.read {
 		d.commit.Taken = append(d.commit.Taken, in.ID)
-		d.item(domain.Item{Turn: w.turn.ID, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})
+		d.take(w.turn.ID, in)
 		w.turn.Authority = domain.AddAuthority(w.turn.Authority, in.Authority...)
 	}
 }
 
-// cost prices a step: the organization's price first, then the shipped table; a
-// model without a price costs 0.
-func (e *Engine) cost(f *domain.StepFacts, model string, usage domain.ModelUsage) int64 {
-	price, ok := f.Organization.Settings.Price(model)
+// cost prices a model call in nano-USD: the organization's price first, then the
+// shipped table; a model without a price costs 0.
+func (e *Engine) cost(s domain.Settings, model string, usage domain.ModelUsage) int64 {
+	price, ok := s.Price(model)
 	if !ok {
 		if price, ok = e.Models.Price(model); !ok {
 			return 0

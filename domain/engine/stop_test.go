@@ -291,7 +291,7 @@ func TestInterruptThatLosesTheRaceAgainstTheEnd(t *testing.T) {
 	task, _ := w.rings.next(w.clock.now())
 	step, err := w.engine.PrepareStep(t.Context(), turn, task.Revision)
 	w.must(err)
-	other := engine.New(engine.Options{Store: w.store, Ringer: w.rings, Live: silence{}, Models: w.models, Clock: w.clock.now, DefaultModel: "playbook"})
+	other := engine.New(engine.Options{Store: w.store, Ringer: w.rings, Live: silence{}, Models: w.models, Sealer: sealed{}, Clock: w.clock.now, DefaultModel: "playbook"})
 	w.store.beforeTurn = func(domain.TurnID) {
 		w.must(other.CommitStep(t.Context(), step, domain.ModelReply{Text: "done"}))
 	}

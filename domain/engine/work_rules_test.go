@@ -434,7 +434,7 @@ func TestThePauseOfWorkHoldsAllBelow(t *testing.T) {
 	if len(w.pending()) != 2 {
 		t.Fatalf("%d Requests wait, want the call's and the limit's", len(w.pending()))
 	}
-	chats, err := w.engine.ShownChats(t.Context(), w.chat(top.Chat), w.chat(below.Delegation.Chat))
+	chats, err := w.engine.ShownChats(t.Context(), w.theChat(top.Chat), w.theChat(below.Delegation.Chat))
 	w.must(err)
 	if chats[0].Status != domain.ChatPaused || chats[1].Status != domain.ChatPaused {
 		t.Errorf("the Chats are %s and %s", chats[0].Status, chats[1].Status)
@@ -459,7 +459,7 @@ func TestThePauseOfWorkHoldsAllBelow(t *testing.T) {
 	}
 }
 
-func (w *world) chat(id domain.ChatID) domain.Chat {
+func (w *world) theChat(id domain.ChatID) domain.Chat {
 	w.t.Helper()
 	c, err := w.engine.Chat(w.t.Context(), w.me, id)
 	w.must(err)

@@ -36,6 +36,7 @@ func (d *draft) endWork(turn domain.Turn, path []domain.Delegation, own *domain.
 		return err
 	}
 	next.LastEvent = chat.LastEvent + 1 // that of its end
+	next.Taint = chat.Taint
 	if own != nil {
 		*own = next
 		d.tellWork(own, nil)
@@ -180,11 +181,11 @@ func (e *Engine) tellChat(ctx context.Context, d *draft, chat *domain.Chat, ende
 		text := domain.TextWorkEnded(shown, names[g.Bot])
 		d.event(domain.EventDelegation, string(g.ID), map[string]any{"delegation": g.ID, "status": g.Status, "executionId": g.Execution, "executionStatus": g.ExecutionStatus(false)})
 		if late || g.Notice == domain.NoticeHistory {
-			d.item(domain.Item{Turn: chat.LastTurn, Kind: domain.ItemNotice, From: domain.FromServer, Text: text})
+			d.take(chat.LastTurn, domain.Input{Kind: domain.ItemNotice, From: domain.FromServer, Text: text, Taint: g.Taint})
 			continue
 		}
 		inputs = append(inputs, domain.Input{ID: newID[domain.InputID](domain.PrefixInput), Kind: domain.ItemNotice, From: domain.FromServer,
-			Text: text, Authority: g.Authority})
+			Text: text, Authority: g.Authority, Taint: g.Taint})
 	}
 	d.deliver(inputs)
 	if len(inputs) > 0 {
@@ -321,9 +322,10 @@ func (e *Engine) releaseWork(ctx context.Context, id domain.DelegationID, why st
 		if err := e.closeWorkCalls(ctx, d, f.Chat.ID); err != nil {
 			return err
 		}
+		d.commit.CloseReminders = append(d.commit.CloseReminders, f.Chat.ID)
 		for _, in := range f.Inbox {
 			d.commit.Taken = append(d.commit.Taken, in.ID)
-			d.item(domain.Item{Turn: f.Chat.LastTurn, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})
+			d.take(f.Chat.LastTurn, in)
 		}
 		open := d.left(f.OpenWork)
 		if open.Given > 0 || open.Out > 0 {
@@ -338,6 +340,7 @@ func (e *Engine) releaseWork(ctx context.Context, id domain.DelegationID, why st
 		if err != nil {
 			return err
 		}
+		next.Taint = f.Chat.Taint
 		if now.StoppingAt == nil {
 			next.Notice, next.NoticeDueAt = domain.NoticeNone, nil // its giver was stopped as well
 		}

@@ -69,7 +69,8 @@ func (e *Engine) holdReply(d *draft, w *stepWork, by domain.DelegationID, model 
 	for _, in := range w.read {
 		held.Read = append(held.Read, in.ID)
 	}
-	cost := e.cost(w.facts, model, reply.Usage)
+	cost := e.cost(w.facts.Organization.Settings, model, reply.Usage)
+	d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, w.facts, model, reply.Usage, 1))
 	before := w.turn.Status
 	next, err := domain.DecideTurn(w.turn, domain.ReplyHeld{At: d.at, By: by, Reply: held, Usage: reply.Usage, Cost: cost})
 	if err != nil {
@@ -160,7 +161,7 @@ func (e *Engine) planLimit(d *draft, f *domain.StepFacts, limit string) error {
 	call.Tool = limit
 	chain := domain.OwnerChain(f.Bot, f.MainBot, f.Owners)
 	verdict := domain.Check(domain.Attempt{At: d.at, Bot: f.Bot.ID, Member: g.Member, Chat: f.Chat.ID, Capability: capability, Rights: f.Rights,
-		Visible: true, Limit: limit, Grants: f.Grants, Rules: f.Rules, Deciders: domain.Deciders(chain)})
+		Visible: true, Limit: limit, Caution: caution(f.Organization.Settings, call, nil, nil, f.Chat.Taint), Grants: f.Grants, Rules: f.Rules, Deciders: domain.Deciders(chain)})
 	next, request, err := e.checkWork(d, &f.Chat, f.Organization.Settings, f.Bot.ID, chain, call, verdict)
 	if err != nil {
 		return err

@@ -147,7 +147,16 @@ func (e *Engine) ObserveExecution(ctx context.Context, p domain.Principal, id do
 		}
 		return events, nil
 	}
-	return e.observe(ctx, domain.ChatStream(g.Chat), after, read, func(ev domain.Event) int64 { return ev.Sequence }, send, quiet)
+	sendTo := func(events []domain.Event) error {
+		if err := send(events); err != nil {
+			return err
+		}
+		if last > 0 && events[len(events)-1].Sequence >= last {
+			over()
+		}
+		return nil
+	}
+	return e.observe(ctx, domain.ChatStream(g.Chat), after, read, func(ev domain.Event) int64 { return ev.Sequence }, sendTo, quiet)
 }
 
 // ShownChats gives Chats as they are shown: the Chat of paused work is paused, whatever

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -237,6 +238,28 @@ func (a *app) most() int {
 	return n
 }
 
+// emptyDatabase is the file of a database that holds the schema and nothing else. It is
+// made once: migrating for every test took most of their time.
+var emptyDatabase = sync.OnceValues(func() ([]byte, error) {
+	folder, err := os.MkdirTemp("", "openbot-schema")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	file := filepath.Join(folder, "openbot.db")
+	store, err := repository.Open(context.Background(), repository.Options{File: file})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Migrate(context.Background()); err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
+
 // newWorld makes a world beside others: most of a test's time is the disk's.
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -247,8 +270,21 @@ func newWorld(t *testing.T) *world {
 // newWorldAlone is for subtests whose outcome the next one needs.
 func newWorldAlone(t *testing.T) *world {
 	t.Helper()
-	w := worldIn(t, filepath.Join(t.TempDir(), "openbot.db"))
+	file := filepath.Join(t.TempDir(), "openbot.db")
+	schema, err := emptyDatabase()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, schema, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := worldIn(t, file)
 	w.begin()
+	t.Cleanup(func() {
+		if !t.Failed() {
+			w.accounted()
+		}
+	})
 	return w
 }
 
@@ -363,14 +399,20 @@ func (w *world) work(task domain.Task) {
 		}
 	case domain.TaskCallJudge, domain.TaskRequestReview, domain.TaskBotClose, domain.TaskRulePreview:
 		w.workDeciders(task)
+	case domain.TaskRequestVerdict:
+		w.readRequest(task)
 	case domain.TaskCallLapse:
 		w.must(w.engine.LapseCall(ctx, domain.CallID(task.Subject)))
 	case domain.TaskRequestElapse:
 		w.must(w.engine.ElapseRequest(ctx, domain.RequestID(task.Subject)))
 	case domain.TaskGrantSettle:
 		w.must(w.engine.SettleGrant(ctx, domain.GrantID(task.Subject)))
+	case domain.TaskReminderFire:
+		w.must(w.engine.FireReminder(ctx, domain.ReminderID(task.Subject)))
 	case domain.TaskTokenClose:
 		w.must(w.engine.CloseRights(ctx, task.Subject))
+	case domain.TaskTriggerFire:
+		w.must(w.engine.FireTrigger(ctx, domain.TriggerID(task.Subject)))
 	case domain.TaskWorkElapse:
 		w.must(w.engine.ElapseWork(ctx, domain.DelegationID(task.Subject)))
 	case domain.TaskWorkNotify:

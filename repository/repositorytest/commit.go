@@ -62,7 +62,7 @@ var commits = []promise{
 			})
 		}
 	}},
-	{"a conflict in an input, an item, an event or a key leaves nothing of any row", func(w *world) {
+	{"a conflict in an input, an item, an event, a reminder, a line of the ledger or a key leaves nothing of any row", func(w *world) {
 		w.settle()
 		chat := w.newChat()
 		input, event := w.newInput(chat), w.newEvent(chat)
@@ -71,6 +71,8 @@ var commits = []promise{
 		w.ok(w.store.Commit(w.ctx, domain.Commit{Rows: []domain.Row{chat}, Inputs: []domain.Input{input}, Items: []domain.Item{item},
 			Events: []domain.Event{event}, Kept: &kept}))
 
+		w.allOrNothing("usage", func(c *domain.Commit) { c.Usage = append(c.Usage, c.Usage[0]) })
+		w.allOrNothing("reminder", func(c *domain.Commit) { c.Reminded = []domain.ReminderID{"ntc_absent"} })
 		w.allOrNothing("taken input", func(c *domain.Commit) { c.Taken = []domain.InputID{"ntc_absent"} })
 		w.allOrNothing("input", func(c *domain.Commit) { c.Inputs = append(c.Inputs, input) })
 		w.allOrNothing("item", func(c *domain.Commit) { c.Items = append(c.Items, item) })
@@ -227,13 +229,14 @@ func (w *world) race(n int, act func(i int) error) int {
 	return won
 }
 
-// allOrNothing commits a new row of every kind, an item, an input, an event and a
-// key together with what spoil adds, and sees that nothing is left of them.
+// allOrNothing commits a new row of every kind, an item, an input, an event, a line of
+// the ledger and a key together with what spoil adds, and sees that nothing is left of them.
 func (w *world) allOrNothing(what string, spoil func(*domain.Commit)) {
 	w.Helper()
 	chat := w.newChat()
 	c := domain.Commit{Items: []domain.Item{{Chat: chat.ID, Sequence: 1, CreatedAt: w.now}}, Inputs: []domain.Input{w.newInput(chat)},
-		Events: []domain.Event{w.newEvent(chat)}, Kept: &domain.KeptAnswer{Member: w.member.ID, Key: what, CreatedAt: w.now}}
+		Events: []domain.Event{w.newEvent(chat)}, Kept: &domain.KeptAnswer{Member: w.member.ID, Key: what, CreatedAt: w.now},
+		Usage: []domain.UsageEntry{w.newUsage()}}
 	for _, k := range kinds {
 		c.Rows = append(c.Rows, k.fresh(w, 6))
 	}
@@ -251,6 +254,7 @@ func (w *world) allOrNothing(what string, spoil func(*domain.Commit)) {
 	}
 	w.same("items", len(must[[]domain.Item](w)(w.store.Items(w.ctx, chat.ID, 0, 9))), 0)
 	w.same("inputs", len(must[[]domain.Input](w)(w.store.Inbox(w.ctx, chat.ID))), 0)
+	w.same("usage", len(w.sums(domain.UsageByMember)), 0)
 	w.same("events", len(must[[]domain.Event](w)(w.store.ChatEvents(w.ctx, chat.ID, 0, 9))), 0)
 	_, err := w.store.KeptAnswer(w.ctx, w.member.ID, what)
 	w.code(err, domain.CodeNotFound)

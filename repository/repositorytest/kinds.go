@@ -1,6 +1,7 @@
 package repositorytest
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 
@@ -112,21 +113,40 @@ var kinds = []kind{
 	kindOf("request", domain.PrefixRequest, func(ctx context.Context, s engine.Store, id string) (domain.Request, error) {
 		return s.Request(ctx, domain.RequestID(id))
 	}, nil, "Organization", "Member", "Bot", "Capability", "Reason", "Chain", "Chat", "Turn", "Call", "Asked", "Delegation", "Limit", "Arguments",
-		"App", "Code", "Plan", "OnExpire", "Unknown", "Tags", "CreatedAt"),
+		"App", "Code", "Plan", "OnExpire", "Unknown", "Tags", "TagLine", "Taint", "TaintedTag", "Resource", "CreatedAt"),
 	kindOf("grant", domain.PrefixGrant, func(ctx context.Context, s engine.Store, id string) (domain.Grant, error) {
 		return s.Grant(ctx, domain.GrantID(id))
-	}, nil, "Organization", "Member", "Bot", "Capability", "Limit", "Decision", "Scope", "Chat", "Revision", "Source", "Request", "Parent", "CreatedAt"),
+	}, nil, "Organization", "Member", "Bot", "Capability", "Limit", "Decision", "Scope", "Chat", "Revision", "Source", "Request", "Parent",
+		"Shown", "ShownIn", "CreatedAt"),
 	kindOf("rule", domain.PrefixRule, func(ctx context.Context, s engine.Store, id string) (domain.Rule, error) {
 		return s.Rule(ctx, domain.RuleID(id))
 	}, nil, "Organization", "Member", "Bot", "Source", "Keeper", "Request", "CreatedAt"),
 	kindOf("preview", domain.PrefixPreview, func(ctx context.Context, s engine.Store, id string) (domain.Preview, error) {
 		return s.Preview(ctx, domain.PreviewID(id))
 	}, nil, "Organization", "Member", "Bot", "Text", "Effect", "Number", "CreatedAt"),
+	kindOf("reminder", domain.PrefixReminder, func(ctx context.Context, s engine.Store, id string) (domain.Reminder, error) {
+		return s.Reminder(ctx, domain.ReminderID(id))
+	}, nil, "Organization", "Member", "Chat", "Bot", "Text", "Authority", "DueAt", "CreatedAt"),
 	// What it cost is counted by Commit.Cost alone.
 	kindOf("delegation", domain.PrefixDelegation, func(ctx context.Context, s engine.Store, id string) (domain.Delegation, error) {
 		return s.Delegation(ctx, domain.DelegationID(id))
 	}, nil, "Organization", "Member", "Execution", "Above", "Parent", "Trigger", "Giver", "Bot", "Chat", "Task", "Reason", "Limits", "CostNanos",
 		"FirstEvent", "CreatedAt"),
+	kindOf("trigger", domain.PrefixTrigger, func(ctx context.Context, s engine.Store, id string) (domain.Trigger, error) {
+		return s.Trigger(ctx, domain.TriggerID(id))
+	}, nil, "Organization", "Member", "Kind", "CreatedAt"),
+	kindOf("signing key", domain.PrefixSigningKey, func(ctx context.Context, s engine.Store, id string) (domain.SigningKey, error) {
+		keys, err := s.SigningKeys(ctx)
+		for _, k := range keys {
+			if string(k.ID) == id {
+				return k, err
+			}
+		}
+		return domain.SigningKey{}, cmp.Or[error](err, domain.Errorf(domain.CodeNotFound, "KeyNotFound", "There is no such key."))
+	}, func(_ *world, k *domain.SigningKey) { k.Number = counter.Add(1) }, "Number", "Public", "Sealed", "ActiveAt", "CreatedAt"),
+	kindOf("audit head", domain.PrefixOrganization, func(ctx context.Context, s engine.Store, id string) (domain.AuditHead, error) {
+		return s.AuditHead(ctx, domain.OrganizationID(id))
+	}, nil),
 }
 
 func versionOf(row domain.Row) int64 { return reflect.ValueOf(row).Elem().FieldByName("Version").Int() }

@@ -194,9 +194,16 @@ var lists = []promise{
 			w.commit(other)
 			w.same(name, list(c.filter), []string{string(other.ID)})
 		}
+		unknown := w.newRequest(w.newCall(turn, 1, 0))
+		unknown.Approver, unknown.Unknown = domain.Person("mem_knows"), &domain.Unknown{SentAtMs: 1}
+		known := w.newRequest(w.newCall(turn, 1, 0))
+		known.Approver = unknown.Approver
+		w.commit(unknown, known)
+		w.same("all outcomes", list(domain.RequestFilter{Approver: "mem_knows"}), []string{string(known.ID), string(unknown.ID)})
+		w.same("known outcomes", list(domain.RequestFilter{Approver: "mem_knows", Known: true}), []string{string(known.ID)})
 		w.same("all of it at once", list(domain.RequestFilter{Approver: w.member.ID, Status: domain.RequestPending, Bot: w.bot.ID, Chat: chat.ID,
 			Action: "apps.call"}), []string{string(plain.ID)})
-		w.same("nothing", len(list(domain.RequestFilter{})), 6)
+		w.same("nothing", len(list(domain.RequestFilter{})), 8)
 		w.same("an action that cannot be", list(domain.RequestFilter{Action: "\x00"}), []string{})
 		foreign := must[[]domain.Request](w)(w.store.Requests(w.ctx, "org_other", domain.RequestFilter{}, domain.Page{Limit: 9}))
 		w.same("another organization", len(foreign), 0)

@@ -30,8 +30,12 @@ func Run(t *testing.T, open Open) {
 		{"leases", leases},
 		{"events", events},
 		{"deciding", deciding},
+		{"reminders", reminders},
+		{"usage", usage},
 		{"work", works},
 		{"parked", parking},
+		{"audit", audits},
+		{"pages", pages},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

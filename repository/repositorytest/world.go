@@ -121,6 +121,11 @@ func (w *world) newInput(chat *domain.Chat) domain.Input {
 		From: string(w.member.ID), Text: "hello", CreatedAt: w.now}
 }
 
+func (w *world) newReminder(chat *domain.Chat) *domain.Reminder {
+	return &domain.Reminder{ID: newID[domain.ReminderID](domain.PrefixReminder), Organization: chat.Organization, Member: chat.Member,
+		Chat: chat.ID, Bot: chat.Bot, Text: "tea", DueAt: w.now.Add(time.Hour), CreatedAt: w.now}
+}
+
 func (w *world) newEvent(chat *domain.Chat) domain.Event {
 	chat.LastEvent++
 	return domain.Event{Organization: chat.Organization, Member: chat.Member, Chat: chat.ID, Sequence: chat.LastEvent,

@@ -1,0 +1,192 @@
+package api
+
+import (
+	"cmp"
+	"strings"
+
+	"openbot/domain"
+	"openbot/web"
+)
+
+// What pages say about Requests, in words.
+
+// verbs says what a Bot that asks for an action wants to do.
+var verbs = map[string]string{
+	domain.ActionAppsCall:            "use",
+	domain.ActionToolsCall:           "use",
+	domain.ActionBotsDelegate:        "give work to",
+	domain.ActionBotsSpawn:           "start a helper",
+	domain.ActionBotsCreate:          "make a lasting Bot",
+	domain.ActionBotsPromote:         "make a lasting Bot of",
+	domain.ActionPlansRun:            "carry out its plan",
+	domain.ActionChannelsSend:        "write to",
+	domain.ActionDelegationsContinue: "go on past its limit",
+}
+
+// splitTarget takes the target of apps.call apart.
+func splitTarget(target string) (domain.ConnectionID, string) {
+	connection, tool, _ := strings.Cut(target, "/")
+	return domain.ConnectionID(connection), tool
+}
+
+// toolOf is the name of what is used, as short as it is clear; "" where the action
+// says it all.
+func toolOf(c domain.Capability, n names) string {
+	switch c.Action {
+	case domain.ActionAppsCall:
+		_, tool := splitTarget(c.Target)
+		return tool
+	case domain.ActionToolsCall, domain.ActionChannelsSend:
+		return c.Target
+	case domain.ActionBotsDelegate, domain.ActionBotsPromote:
+		return n.bot(domain.BotID(c.Target))
+	}
+	return ""
+}
+
+func appOf(c domain.Capability, n names) string {
+	if c.Action != domain.ActionAppsCall {
+		return ""
+	}
+	connection, _ := splitTarget(c.Target)
+	return n.connection(connection)
+}
+
+// titleOf is the line that stands for a capability in a list.
+func titleOf(c domain.Capability, n names) string {
+	switch tool := toolOf(c, n); c.Action {
+	case domain.ActionAppsCall, domain.ActionToolsCall:
+		return tool
+	default:
+		return strings.TrimSpace(cmp.Or(verbs[c.Action], c.Action) + " " + tool)
+	}
+}
+
+// code sets a name apart from the words around it.
+func code(name string) string { return "`" + strings.ReplaceAll(name, "`", "'") + "`" }
+
+// every says what a kept decision about a capability of a Bot speaks of.
+func every(c domain.Capability, bot string, n names) string {
+	tool := toolOf(c, n)
+	switch c.Action {
+	case domain.ActionAppsCall:
+		return "every " + code(tool) + " of " + bot + " on " + appOf(c, n)
+	case domain.ActionToolsCall:
+		return "every " + code(tool) + " of " + bot
+	case domain.ActionBotsDelegate:
+		return "all work that " + bot + " gives to " + tool
+	case domain.ActionBotsSpawn:
+		return "every helper that " + bot + " starts"
+	case domain.ActionBotsCreate:
+		return "every lasting Bot that " + bot + " makes"
+	case domain.ActionBotsPromote:
+		return "making a lasting Bot of " + tool + " whenever " + bot + " asks"
+	case domain.ActionPlansRun:
+		return "every plan of " + bot + " in this Chat"
+	case domain.ActionChannelsSend:
+		return "every message of " + bot + " to " + code(tool)
+	case domain.ActionDelegationsContinue:
+		return "going on at this limit each time " + bot + " comes to it"
+	}
+	return "every " + code(c.Action) + " of " + bot + " on " + code(c.Target)
+}
+
+// ways lists how a Request can be answered, each with what it would let happen. The
+// first deny stands before the first allow: the key Enter in the reason means deny.
+func ways(r domain.Request, n names) []web.Way {
+	if r.Unknown != nil {
+		return []web.Way{
+			{Value: "deny-once", Label: "Do not send", Words: "It is not sent again. The Bot learns that nobody knows what became of it.", Key: "d", First: true},
+			{Value: "allow-once", Label: "Send again", Words: "Exactly this call is sent once more. It may have run before.", Allow: true, Key: "a", First: true},
+		}
+	}
+	bot := n.bot(r.Bot)
+	all := every(r.Capability, bot, n)
+	until := ", until you revoke it"
+	if r.App != nil {
+		until += " or " + n.connection(r.App.Connection) + " changes"
+	}
+	arguments := ", whatever its arguments"
+	if r.Capability.Action != domain.ActionAppsCall && r.Capability.Action != domain.ActionToolsCall {
+		arguments = ""
+	}
+	once := "Allow once: only this call, exactly as shown."
+	if r.Capability.Action == domain.ActionPlansRun {
+		once = "Allow once: the Chat leaves plan mode; each call of the plan is still checked by itself."
+	}
+	out := []web.Way{
+		{Value: "deny-once", Label: "Deny", Words: "Deny: it does not run. The Bot reads your reason, and may ask again later.", Key: "d", First: true},
+		{Value: "allow-once", Label: "Allow once", Words: once, Allow: true, Key: "a", First: true},
+		{Value: "allow-chat", Label: "Allow in this Chat", Words: "Allows " + all + arguments + ", in this Chat" + until + ".", Allow: true},
+		{Value: "allow-lifetime", Label: "Always allow", Words: "Allows " + all + arguments + ", in every Chat" + until + "."},
+		{Value: "deny-chat", Label: "Deny in this Chat", Words: "Denies " + all + arguments + ", in this Chat" + until + "."},
+		{Value: "deny-lifetime", Label: "Always deny", Words: "Denies " + all + arguments + ", in every Chat" + until + "."},
+		{Value: "deny-rule", Label: "Deny and keep this Rule", Words: "Denies this call and keeps the Rule for " + bot + ". From now on the judge reads it with every attempt of " + bot + ", and it can only deny.", Rule: true},
+	}
+	out[3].Allow = true
+	if r.Capability.Action == domain.ActionDelegationsContinue {
+		out = append(out, web.Way{Value: "ask-once", Label: "Stop and ask", Words: "Stops the work, and whoever gave it gets your reason as a question."})
+	}
+	return out
+}
+
+// withSupports adds what the Bots get that support it.
+func withSupports(list []web.Way, r domain.Request, n names) []web.Way {
+	var lasting []string
+	for _, e := range r.Endorsements {
+		if e.Scope == domain.ScopeLifetime && e.Bot != r.Bot {
+			lasting = append(lasting, n.bot(e.Bot))
+		}
+	}
+	for i := range list {
+		if list[i].Value == "allow-lifetime" && len(lasting) > 0 {
+			list[i].Words += " " + strings.Join(lasting, " and ") + " may do the same from then on."
+		}
+	}
+	return list
+}
+
+// scopeWords says how long a scope lasts.
+func scopeWords(scope string) string {
+	switch scope {
+	case domain.ScopeChat:
+		return "in this Chat"
+	case domain.ScopeLifetime:
+		return "until revoked"
+	}
+	return "once"
+}
+
+// outcomeOf says how a Request ended, for this person; nil while it is open.
+func outcomeOf(r domain.Request, me domain.MemberID, n names) *web.Outcome {
+	if r.Status == domain.RequestPending {
+		return nil
+	}
+	out := &web.Outcome{Good: r.Status == domain.RequestAllowed, Title: "Cancelled, because its work was stopped"}
+	d := r.Decision
+	if d == nil {
+		return out
+	}
+	word := "Denied"
+	switch {
+	case r.Status == domain.RequestAllowed:
+		word = "Allowed"
+	case d.Decision == domain.DecisionAsk:
+		word = "Stopped with a question"
+	}
+	out.Title = word + " by " + n.actor(d.By, me)
+	if d.By.Tag != domain.TagExpiry {
+		out.Title += ", " + scopeWords(d.Scope)
+	}
+	if d.Scope != domain.ScopeOnce && d.By.Tag != domain.TagExpiry {
+		what := "It holds for "
+		out.Words = what + every(r.Capability, n.bot(r.Bot), n) + "."
+	}
+	if d.Reason != nil {
+		out.Reason = *d.Reason
+	}
+	if d.Rule != nil {
+		out.Rule = *d.Rule
+	}
+	return out
+}

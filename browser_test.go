@@ -1,0 +1,64 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"openbot/apps/appstest"
+)
+
+// inBrowser runs a script of build/npm/browser in a real browser against a server of
+// its own. Each line that it prints with FAIL is a fault.
+func inBrowser(t *testing.T, script string) {
+	t.Helper()
+	chromium := os.Getenv("OPENBOT_TEST_CHROMIUM")
+	if chromium == "" {
+		t.Skip("OPENBOT_TEST_CHROMIUM is not set: the inbox is NOT tested in a browser (make test sets it)")
+	}
+	npmProgram(t, "playwright-core/index.mjs")
+	for _, name := range []string{script, "browser.mjs"} { // so that a changed script is not taken for one that passed
+		_, err := os.ReadFile(filepath.Join("build", "npm", "browser", name))
+		must(t, err)
+	}
+	app := appstest.New(t)
+	c, _, _ := startServe(t, backend{}.settings(t.TempDir()))
+	c.connect("desk", app.URL)
+	folder, err := filepath.Abs("screenshots")
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", filepath.Join("build", "npm", "browser", script))
+	cmd.Env = append(os.Environ(), "OPENBOT_TEST_BASE="+c.base, "OPENBOT_TEST_TOKEN="+c.token, "OPENBOT_TEST_SCREENSHOTS="+folder)
+	cmd.Stderr = os.Stderr
+	cmd.WaitDelay = 10 * time.Second
+	said, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	lines := bufio.NewScanner(said)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if fault, failed := strings.CutPrefix(lines.Text(), "FAIL "); failed {
+			t.Error(fault)
+		} else {
+			t.Log(lines.Text())
+		}
+	}
+	if err := cmd.Wait(); err != nil && !t.Failed() {
+		t.Errorf("the browser's script ended with: %v", err)
+	}
+}
+
+// A person answers in the inbox: live, by keys, many at once, late, on a phone and
+// without scripts.
+func TestTheInboxInABrowser(t *testing.T) { inBrowser(t, "inbox.mjs") }
+
+// Every page fits, is accessible and harmless, whatever stands in it.
+func TestEveryPageInABrowser(t *testing.T) { inBrowser(t, "pages.mjs") }

@@ -51,7 +51,7 @@ func (e *Engine) TakeCall(ctx context.Context, id domain.CallID, version int64, 
 		}
 		w := e.callWork(ctx, d, f)
 		if w.stopped() {
-			return w.move(domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
+			return w.move(domain.CallStopped{At: d.at, Result: domain.TextStopped(f.Call)})
 		}
 		if held, err := w.heldUp(); held || err != nil {
 			return err

@@ -296,7 +296,7 @@ func (e *Engine) stopTurn(ctx context.Context, d *draft, id domain.TurnID) error
 		if open.Status == domain.CallSending || open.Status == domain.CallUnknown {
 			continue
 		}
-		c, err := domain.DecideCall(open, domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
+		c, err := domain.DecideCall(open, domain.CallStopped{At: d.at, Result: domain.TextStopped(open)})
 		if err != nil {
 			return err
 		}

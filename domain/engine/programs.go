@@ -257,7 +257,7 @@ func (w *callWork) endProgram(ev domain.CallEvent) error {
 		if !open.Open() || open.Status == domain.CallSending || open.Status == domain.CallUnknown {
 			continue
 		}
-		c, err := domain.DecideCall(open, domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
+		c, err := domain.DecideCall(open, domain.CallStopped{At: d.at, Result: domain.TextStopped(open)})
 		if err != nil {
 			return err
 		}

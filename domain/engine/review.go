@@ -444,6 +444,11 @@ func (e *Engine) stopChat(ctx context.Context, id domain.ChatID) error {
 		if err := e.stopTurn(ctx, d, chat.Turn); err != nil {
 			return err
 		}
+		waiting, err := e.Store.Inbox(ctx, id)
+		if err != nil {
+			return err
+		}
+		d.startNext(waiting) // which says that the Bot is archived
 		if err := e.settleWork(ctx, d); err != nil {
 			return err
 		}

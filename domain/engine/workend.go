@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"openbot/domain"
 )
@@ -93,8 +94,19 @@ func (e *Engine) settleWork(ctx context.Context, d *draft) error {
 	if turn.ID != d.chat.LastTurn {
 		return errMoved
 	}
+	waiting := len(f.Inbox)
+	for _, in := range f.Inbox {
+		if slices.Contains(d.commit.Taken, in.ID) {
+			waiting--
+		}
+	}
+	for _, in := range d.commit.Inputs {
+		if in.Chat == d.chat.ID {
+			waiting++
+		}
+	}
 	d.guard(f.Work)
-	return d.endWork(turn, f.Work, own, f.OpenWork, len(f.Inbox)+len(d.commit.Inputs)-len(d.commit.Taken))
+	return d.endWork(turn, f.Work, own, f.OpenWork, waiting)
 }
 
 // notices is how many ends of work one commit tells a Chat.
@@ -145,6 +157,9 @@ func (e *Engine) tellChat(ctx context.Context, d *draft, chat *domain.Chat, ende
 		late = late || len(path) == 0 || !path[0].Open() || domain.HeldBy(path).Stopping != ""
 	}
 	names := map[domain.BotID]string{}
+	if err := e.settleAbove(ctx, d, chat, ended); err != nil {
+		return err
+	}
 	d.in(chat)
 	var inputs []domain.Input
 	for i := range ended {
@@ -181,6 +196,33 @@ func (e *Engine) tellChat(ctx context.Context, d *draft, chat *domain.Chat, ende
 		return nil
 	}
 	return e.settleWork(ctx, d)
+}
+
+// settleAbove looks at work that has lost a round below it which its Chat did not give:
+// a person started that further down, below ended work.
+func (e *Engine) settleAbove(ctx context.Context, d *draft, chat *domain.Chat, ended []domain.Delegation) error {
+	looked := map[domain.DelegationID]bool{"": true, chat.Delegation(): true}
+	for _, g := range ended {
+		if looked[g.Above] {
+			continue
+		}
+		looked[g.Above] = true
+		above, err := e.Store.Delegation(ctx, g.Above)
+		if err != nil {
+			return err
+		}
+		if !above.Open() || above.Chat == chat.ID {
+			continue
+		}
+		its, err := e.Store.Chat(ctx, above.Chat)
+		if err != nil {
+			return err
+		}
+		if err := d.inside(&its, func() error { return e.settleWork(ctx, d) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // closeAgain is how soon work that could not be ended yet is looked at again.

@@ -248,11 +248,12 @@ const unparkBatch = 500
 
 // ResumeWork sets free what a pause parked, once it is over.
 func (e *Engine) ResumeWork(ctx context.Context, id domain.DelegationID) error {
-	g, err := e.Store.Delegation(ctx, id)
-	if err != nil || g.ResumeDueAt == nil {
-		return gone(err)
-	}
+	var g domain.Delegation
 	for {
+		var err error
+		if g, err = e.Store.Delegation(ctx, id); err != nil || g.ResumeDueAt == nil {
+			return gone(err) // among others: it has paused again meanwhile
+		}
 		tasks, err := e.Store.Unpark(ctx, id, e.now().Add(domain.RunnableGrace), unparkBatch)
 		if err != nil {
 			return err

@@ -38,6 +38,7 @@ func (s *server) pages(r *gin.Engine) error {
 	r.GET("/live", s.live)
 	s.requestPages(r)
 	s.chatPages(r)
+	s.workPages(r)
 	s.botPages(r)
 	s.appPages(r)
 	s.grantPages(r)

@@ -129,7 +129,7 @@ type group struct {
 }
 
 var menuGroups = []group{
-	{"Now", []entry{{"requests", "/", "Requests", false}, {"chats", "/chats", "Chats", false}}},
+	{"Now", []entry{{"requests", "/", "Requests", false}, {"chats", "/chats", "Chats", false}, {"work", "/work", "Work", false}}},
 	{"Who may what", []entry{{"bots", "/bots", "Bots", false}, {"apps", "/apps", "Apps", false}, {"grants", "/grants", "Grants", false}, {"rules", "/rules", "Rules", false}}},
 	{"Looking back", []entry{{"history", "/history", "History", false}}},
 	{"Organization", []entry{{"settings", "/settings", "Settings", true}, {"tokens", "/tokens", "Tokens", true}}},

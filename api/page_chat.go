@@ -75,6 +75,12 @@ func (s *server) showChat(ctx context.Context, gc *gin.Context, p domain.Princip
 	if len(items) > 0 && items[0].Sequence > 1 {
 		v.Earlier = items[0].Sequence
 	}
+	if v.Work, err = s.chatWork(ctx, p, chat); err != nil {
+		return web.View{}, err
+	}
+	if partFor(gc, "work") {
+		return v.WorkPart(), nil
+	}
 	v.Lines = s.linesOf(items, calls, p, n, whole)
 	if err := s.stateOf(ctx, p, chat, &v); err != nil {
 		return web.View{}, err

@@ -192,7 +192,7 @@ var (
 // fieldsOf reads a form as a browser would send it.
 func fieldsOf(body string) url.Values {
 	form := url.Values{}
-	plain := strings.NewReplacer("&#43;", "+", "&lt;", "<", "&amp;", "&").Replace
+	plain := strings.NewReplacer("&#43;", "+", "&lt;", "<", "&gt;", ">", "&amp;", "&").Replace
 	for _, m := range inputs.FindAllStringSubmatch(body, -1) {
 		form.Set(m[2], plain(m[3]))
 	}

@@ -31,11 +31,27 @@ func (s *server) requestDetail(ctx context.Context, p domain.Principal, id domai
 	}
 	var c nameless
 	c.request(r)
+	var work *domain.DelegationView
+	if r.Delegation != "" && r.Member == p.Member.ID {
+		view, err := s.Engine.Delegation(ctx, p, r.Delegation)
+		if err != nil && !domain.IsCode(err, domain.CodeNotFound) {
+			return nil, err
+		}
+		if err == nil {
+			work = &view
+			c.work(view)
+		}
+	}
 	n, err := s.namesOf(ctx, p, c)
 	if err != nil {
 		return nil, err
 	}
 	v := requestView(r, n, s.Engine.Clock(), p, whole)
+	v.Continues = r.Capability.Action == domain.ActionDelegationsContinue
+	if work != nil {
+		v.Work = new(s.workOf(*work, n, p))
+		v.Work.Request = "" // this is it
+	}
 	if r.Member == p.Member.ID {
 		chat, err := s.Engine.Chat(ctx, p, r.Chat)
 		if err != nil && !domain.IsCode(err, domain.CodeNotFound) {

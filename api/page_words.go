@@ -110,12 +110,19 @@ func ways(r domain.Request, n names) []web.Way {
 	if r.Capability.Action != domain.ActionAppsCall && r.Capability.Action != domain.ActionToolsCall {
 		arguments = ""
 	}
-	once := "Allow once: only this call, exactly as shown."
-	if r.Capability.Action == domain.ActionPlansRun {
+	no, once := "Deny: it does not run. The Bot reads your reason, and may ask again later.", "Allow once: only this call, exactly as shown."
+	switch r.Capability.Action {
+	case domain.ActionPlansRun:
 		once = "Allow once: the Chat leaves plan mode; each call of the plan is still checked by itself."
+	case domain.ActionBotsDelegate:
+		once = "Allow once: this work starts, within its limits; what it does is still checked."
+		no = "Deny: the work does not start. The Bot that gave it reads your reason."
+	case domain.ActionDelegationsContinue:
+		once = "Allow once: the work goes on, and its limits are counted anew. It reads your instructions first."
+		no = "Deny: the work is stopped, with all work below it. Whoever gave it reads your reason."
 	}
 	out := []web.Way{
-		{Value: "deny-once", Label: "Deny", Words: "Deny: it does not run. The Bot reads your reason, and may ask again later.", Key: "d", First: true},
+		{Value: "deny-once", Label: "Deny", Words: no, Key: "d", First: true},
 		{Value: "allow-once", Label: "Allow once", Words: once, Allow: true, Key: "a", First: true},
 		{Value: "allow-chat", Label: "Allow in this Chat", Words: "Allows " + all + arguments + ", in this Chat" + until + ".", Allow: true},
 		{Value: "allow-lifetime", Label: "Always allow", Words: "Allows " + all + arguments + ", in every Chat" + until + "."},
@@ -125,7 +132,7 @@ func ways(r domain.Request, n names) []web.Way {
 	}
 	out[3].Allow = true
 	if r.Capability.Action == domain.ActionDelegationsContinue {
-		out = append(out, web.Way{Value: "ask-once", Label: "Stop and ask", Words: "Stops the work, and whoever gave it gets your reason as a question."})
+		out = append(out, web.Way{Value: "ask-once", Label: "Stop and ask", Words: "Stop and ask: the work is stopped, and whoever gave it gets your reason as a question.", First: true})
 	}
 	return out
 }

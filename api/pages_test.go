@@ -209,7 +209,7 @@ func TestFormsOfOtherSites(t *testing.T) {
 	form := url.Values{"id": {request}, "expected": {"0"}, "expected-" + request: {"0"}, "way": {"allow-once"}, "text": {"x"}, "key": {"k"}, "token": {h.secret},
 		"name": {"n"}, "scopes": {"write"}, "decision": {"allow"}}
 	for _, path := range []string{"/login", "/logout", "/requests/" + request, "/requests/answers", "/chats", "/bots", "/apps", "/grants", "/rules", "/rules/preview",
-		"/settings", "/tokens", "/tokens/link", "/members"} {
+		"/settings", "/tokens", "/tokens/link", "/members", "/triggers", "/work/dlg_0/cancel"} {
 		for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "", "Origin", "https://evil.example"}} {
 			if a := b.post(path, form, headers...); a.status != 403 || len(a.header["Set-Cookie"]) > 0 {
 				t.Errorf("%s took a form of another site (%v): %d", path, headers, a.status)

@@ -15,7 +15,7 @@ type Trigger struct {
 	Kind       string           `json:"kind" enum:"cron,webhook"`
 	Cron       *string          `json:"cron" doc:"Five fields, or a word such as @daily."`
 	TimeZone   *string          `json:"timeZone" doc:"An IANA name. Fixed hours go by the wall clock: each fires once also when clocks change."`
-	Missed     *string          `json:"missed" enum:"skip,once" doc:"What becomes of times that passed while no server ran."`
+	Missed     *string          `json:"missed" doc:"What becomes of times that passed while no server ran: skip or once; null for a webhook."`
 	Bot        domain.BotID     `json:"bot" doc:"The Bot that does the work."`
 	Chat       domain.ChatID    `json:"chat" doc:"The Chat that hears of the work."`
 	Task       string           `json:"task"`

@@ -47,10 +47,14 @@ type Chat struct {
 	Timeout   string // of its plans, in minutes, or ""
 	OnExpire  string
 	PlanTerms bool // a person set them
+	Work      ChatWork
 }
 
 // View makes the page.
 func (v Chat) View() View { return View{"chat.html", v.Name(), v} }
+
+// WorkPart makes the work of the Chat alone.
+func (v Chat) WorkPart() View { return View{"chat-work", v.Name(), v.Work} }
 
 // Part makes what was said alone.
 func (v Chat) Part() View { return View{"chat-lines", v.Name(), v} }

@@ -100,6 +100,8 @@ type Request struct {
 	Offer     *Offer   // to be asked less
 	Outcome   *Outcome // how it ended
 	Stale     bool     // the answer that was just sent did not count
+	Work      *WorkRow // that would start or go on, as it stands now
+	Continues bool     // it asks whether work goes on past a limit
 }
 
 // Part makes the Request alone.

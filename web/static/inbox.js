@@ -172,6 +172,19 @@
     chatTimer = setTimeout(() => htmx.ajax("GET", location.pathname, { target: "#chat", swap: "innerMorph", source: chat }), 150);
   });
 
+  // Not while somebody has a form of it open.
+  let workTimer = 0;
+  const work = () => {
+    const at = $("#work");
+    if (!at) return;
+    if ($("details[open]", at) || at.contains(document.activeElement)) workTimer = setTimeout(work, 2000);
+    else htmx.ajax("GET", location.pathname + location.search, { target: "#work", swap: "innerHTML", source: at });
+  };
+  for (const kind of ["delegation.status", "request.pending", "request.decided"]) live(kind, () => {
+    clearTimeout(workTimer);
+    workTimer = setTimeout(work, 300);
+  });
+
   let answering = false;
   document.addEventListener("htmx:before:request", (e) => { if (e.target.matches?.("form.answer, form.bulk-form")) answering = true; });
   document.addEventListener("htmx:finally:request", (e) => {
@@ -182,7 +195,7 @@
   document.addEventListener("htmx:after:swap", () => { mark(); count(); tick(); });
   document.addEventListener("htmx:after:request", (e) => { if (e.detail?.ctx?.response?.status < 400) $("#toast")?.replaceChildren(); });
   document.addEventListener("htmx:error", (e) => {
-    if (/^(live|list|detail|chat)$/.test(e.target.id)) return; // tried again by itself
+    if (/^(live|list|detail|chat|work)$/.test(e.target.id)) return; // tried again by itself
     const p = document.createElement("p");
     p.className = "notice bad";
     p.textContent = "The server could not be reached. Try again.";

@@ -1,7 +1,7 @@
 // Every page in light and dark, wide and narrow: it fits, can be used with a keyboard
 // and a screen reader, loads nothing from elsewhere, does not jump, and is shown
 // harmless whatever stands in it. A picture of each is left for people.
-import { api, base, tell, call, waiting, open, fail, scenario, shoot, narrow, accessible, done } from "./browser.mjs";
+import { api, base, tell, call, waiting, until, open, fail, scenario, shoot, narrow, accessible, done } from "./browser.mjs";
 
 // What others may write, everywhere it can stand.
 const hostile = "<script>alert(1)</script><img src=x onerror=alert(2)>\u001b[31m\u202egnp.exe\u200bpаypal **bold** [x](javascript:alert(3))\nsecond line";
@@ -22,9 +22,21 @@ await api("POST", "/v1/grants", { bot: bot.id, capability: { action: "bots.spawn
 await api("POST", "/v1/tokens", { name: hostile, scopes: ["read"] });
 const connection = (await api("GET", "/v1/connections")).find((c) => c.name === "desk").id;
 
+// Work that stands at its limit, with work below it, and a Request to give more.
+const give = (task, limits) => `/call openbot_delegate ${JSON.stringify({ task, limits, reason: hostile })}`;
+await api("PATCH", "/v1/settings", { modelPrices: { playbook: { inputMicrosPerToken: 900, outputMicrosPerToken: 900 } } });
+const giving = await tell(give(`${give(call("desk__send_email", { to: hostile }) + "\n" + hostile, { timeMs: 600_000 })}\n/call openbot_list_bots\n/then\n${hostile}`, { timeMs: 3_600_000, steps: 1, budgetMicros: 2_500_000 }), { title: hostile });
+const work = await until("the work is paused", async () => (await api("GET", `/v1/chats/${giving}/delegations`)).find((d) => d.pause?.request));
+const writer = await api("POST", "/v1/bots", { name: "Writer " + hostile.slice(0, 100), role: "Writes.", instructions: "", shared: true });
+const [wanted] = await waiting(await tell(`/call openbot_delegate ${JSON.stringify({ bot: writer.id, task: hostile, limits: { timeMs: 60_000, steps: 3 }, reason: hostile })}`));
+const trigger = await api("POST", "/v1/triggers", { name: hostile.replaceAll("\n", " ").slice(0, 150), cron: "0 9 * * 1-5", timeZone: "Europe/Berlin", task: hostile });
+await api("POST", "/v1/triggers", { name: "From outside", kind: "webhook", task: hostile });
+
 const pages = { requests: "/", request: "/requests/" + odd.id, whole: "/requests/" + odd.id + "?whole=1", deep: "/requests/" + nested.id, program: "/requests/" + coded.id,
   plan: "/requests/" + planned.id, decided: "/requests/" + echo.id, selected: `/requests/selected?id=${odd.id}&id=${nested.id}`, chats: "/chats", chat: "/chats/" + chat, answered: "/chats/" + answered, bots: "/bots", bot: "/bots/" + bot.id,
-  apps: "/apps", app: "/apps/" + connection, grants: "/grants", revoked: "/grants?revoked=true", rules: "/rules", history: "/history", settings: "/settings", tokens: "/tokens", docs: "/docs" };
+  apps: "/apps", app: "/apps/" + connection, grants: "/grants", revoked: "/grants?revoked=true", rules: "/rules", history: "/history", settings: "/settings", tokens: "/tokens", docs: "/docs",
+  work: `/work?open=${work.id}`, "work-chat": "/chats/" + giving, "work-own": "/chats/" + work.chat, continue: "/requests/" + work.pause.request, give: "/requests/" + wanted.id,
+  usage: "/usage", audit: "/audit", triggers: "/triggers", trigger: "/triggers/" + trigger.id };
 
 for (const scheme of ["light", "dark"]) for (const width of [1280, 360]) {
   await scenario(`every page, ${scheme}, ${width} px`, async () => {

@@ -278,8 +278,6 @@ func useEverything(t *testing.T, s *repository.Store) {
 	must(t, s.Commit(ctx, domain.Commit{Rows: []domain.Row{&work, &chat, &turn}, Gates: []domain.WorkGate{{ID: "dlg_4"}, {ID: "dlg_3"}},
 		Cost: &domain.WorkCost{Path: []domain.DelegationID{"dlg_5", "dlg_4"}, Nanos: 1}, StopWork: &domain.StopWork{Chat: "chat_10"}, Taken: []domain.InputID{"ntc_1"},
 		CloseChats: []domain.ChatID{"chat_2"}, CloseReminders: []domain.ChatID{"chat_3"}, Reminded: []domain.ReminderID{"ntc_1"},
-		Kept: &domain.KeptAnswer{Member: "mem_1", Key: "new"}}))
-	must(t, s.Commit(ctx, domain.Commit{Rows: []domain.Row{&chat, &turn}, Taken: []domain.InputID{"ntc_1"}, CloseChats: []domain.ChatID{"chat_2"},
 		Kept:       &domain.KeptAnswer{Member: "mem_1", Key: "new"},
 		Deliveries: []*domain.Deliveries{{Organization: "org_1", Prefix: "dlv_x", News: []domain.News{{Member: "mem_1", Event: domain.HookRequestPending, Payload: "{}"}}}}}))
 }

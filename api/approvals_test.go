@@ -86,7 +86,7 @@ func TestAnApprovalIsTheRequest(t *testing.T) {
 			t.Errorf("%s is %v, not %v", field, got[field], want)
 		}
 	}
-	if len(got) != len(approvalFields) || fmt.Sprint(got["inputRedacted"]) != fmt.Sprint(r["arguments"]) || fmt.Sprint(got["tags"]) != "[]" {
+	if len(got) != len(approvalFields) || fmt.Sprint(got["inputRedacted"]) != fmt.Sprint(r["arguments"]) || fmt.Sprint(got["tags"]) != "[write network]" {
 		t.Errorf("got %v", got)
 	}
 }

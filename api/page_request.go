@@ -90,6 +90,7 @@ func requestView(r domain.Request, n names, now time.Time, p domain.Principal, w
 		Tool: toolOf(r.Capability, n), App: appOf(r.Capability, n), Action: r.Capability.Action, Target: r.Capability.Target,
 		Chat: string(r.Chat), Tags: r.Tags, Size: len(raw), Whole: whole, Plan: r.Plan, Reason: r.Reason, OnExpire: r.OnExpire,
 		Asked: moment(r.CreatedAt, now), Expires: moment(r.ExpiresAt, now), Open: r.Status == domain.RequestPending}
+	explain(&v, r, n)
 	for _, bot := range r.Chain {
 		v.Chain = append(v.Chain, n.bot(bot))
 	}

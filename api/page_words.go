@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"openbot/domain"
@@ -131,6 +132,11 @@ func ways(r domain.Request, n names) []web.Way {
 		{Value: "deny-rule", Label: "Deny and keep this Rule", Words: "Denies this call and keeps the Rule for " + bot + ". From now on the judge reads it with every attempt of " + bot + ", and it can only deny.", Rule: true},
 	}
 	out[3].Allow = true
+	if r.TagLine.Effect == domain.TagEffectHuman {
+		out = slices.DeleteFunc(out, func(w web.Way) bool { return w.Allow && w.Value != "allow-once" })
+	} else if len(r.Taint) > 0 && r.TaintedTag != "" {
+		out[3].Words += " A Chat with content from outside is still asked about it."
+	}
 	if r.Capability.Action == domain.ActionDelegationsContinue {
 		out = append(out, web.Way{Value: "ask-once", Label: "Stop and ask", Words: "Stop and ask: the work is stopped, and whoever gave it gets your reason as a question.", First: true})
 	}
@@ -196,4 +202,22 @@ func outcomeOf(r domain.Request, me domain.MemberID, n names) *web.Outcome {
 		out.Rule = *d.Rule
 	}
 	return out
+}
+
+// explain says what the tags and the taint add to a Request.
+func explain(v *web.Request, r domain.Request, n names) {
+	v.Resource = r.Resource
+	if r.TagLine.Effect == domain.TagEffectHuman {
+		v.ForPeople = r.TagLine.Tag
+	}
+	for _, source := range r.Taint {
+		name := source.String()
+		if source.Connection != "" {
+			name = "the App " + n.connection(source.Connection)
+		}
+		v.Taint = append(v.Taint, name)
+	}
+	if len(r.Taint) > 0 {
+		v.Held = r.TaintedTag
+	}
 }

@@ -44,7 +44,7 @@ func TestARequestExplainsItself(t *testing.T) {
 		t.Errorf("the fields are %v", keys)
 	}
 	h.signIn(h.secret).get("/").shows(t, "This Chat took in content from outside: the App mail.", "a call with the tag external_send is a question",
-		"<code>mail:eve@example.com</code>", "The automatic reviewer says unclear. It decides nothing.")
+		"<code>mail:eve@example.com</code>", "The automatic reviewer says <strong>unclear</strong>. It decides nothing.")
 	h.ok(200, "POST", "/v1/requests/"+text(list[0]["id"]), `{"expected":0,"decision":"allow","scope":"chat"}`)
 	h.work()
 	g.same("grants/list-200-tainted", h.call("GET", "/v1/grants", ""))
@@ -62,7 +62,7 @@ func TestATagForPeopleTakesOnceAlone(t *testing.T) {
 	h.ok(200, "PATCH", "/v1/settings", `{"toolTags":[{"tool":"`+con+`/send_email","tags":["spend","write"]}],"reviewer":{"enabled":true}}`)
 	_, _, request := h.asking()
 	g.same("requests/read-200-human", h.call("GET", "/v1/requests/"+request, ""))
-	h.signIn(h.secret).get("/").shows(t, "write, spend, network (spend is for people alone)", "The automatic reviewer says block")
+	h.signIn(h.secret).get("/").shows(t, "spend is for people alone", "The automatic reviewer says <strong>block</strong>")
 	for _, scope := range []string{"chat", "session", "lifetime"} {
 		a := h.call("POST", "/v1/requests/"+request, `{"expected":0,"decision":"allow","scope":"`+scope+`"}`)
 		h.refused(a, 422, "InvalidInput")

@@ -75,6 +75,10 @@ type Request struct {
 	Chat      string
 	ChatTitle string
 	Tags      []string
+	ForPeople string   // the tag that only people may allow, or ""
+	Resource  string   // derived by the server, or ""
+	Taint     []string // where content from outside came from
+	Held      string   // the tag because of which the taint makes it a question, or ""
 	Fields    []Field
 	Raw       string // the arguments as they will be sent
 	RawCut    bool

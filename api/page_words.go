@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"openbot/domain"
@@ -132,7 +133,7 @@ func ways(r domain.Request, n names) []web.Way {
 	}
 	out[3].Allow = true
 	if r.Capability.Action == domain.ActionDelegationsContinue {
-		out = append(out, web.Way{Value: "ask-once", Label: "Stop and ask", Words: "Stop and ask: the work is stopped, and whoever gave it gets your reason as a question.", First: true})
+		out = slices.Insert(out, 1, web.Way{Value: "ask-once", Label: "Stop and ask", Words: "Stop and ask: the work is stopped, and whoever gave it gets your reason as a question.", First: true})
 	}
 	return out
 }

@@ -130,7 +130,7 @@ func (a *App) open(ctx context.Context) error {
 	a.registry = prometheus.NewRegistry()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.queue.Collector())
 	a.engine = engine.New(engine.Options{Store: a.store, Ringer: a.queue, Live: a.queue, Limiter: a.queue, Models: a.models,
-		Sealer: sealer, Logger: a.log, DefaultModel: cfg.Models.Default, JudgeModel: cfg.Models.Judge, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
+		Sealer: sealer, Logger: a.log, DefaultModel: cfg.Models.Default, JudgeModel: cfg.Models.Judge, ReviewerModel: cfg.Models.Reviewer, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
 		AllowCommands: cfg.Apps.AllowCommands})
 	if err := a.engine.PrepareKeys(ctx); err != nil {
 		return err
@@ -162,15 +162,17 @@ func (a *App) openWorker(sealer *apps.Sealer) error {
 	if err != nil {
 		return err
 	}
-	w := worker.New(worker.Options{Engine: a.engine, Models: a.models, Apps: a.apps, Hosts: a.apps, Programs: programs, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
-	// Four servers: slow models and Apps fill the first, and answers still get through
-	// on the second; a slow judge fills the third alone, and programs the fourth.
+	w := worker.New(worker.Options{Engine: a.engine, Models: a.models, Apps: a.apps, Hosts: a.apps, Hooks: a.apps, Programs: programs, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
+	// Five servers: slow models and Apps fill the first, and answers still get through
+	// on the second; a slow judge fills the third alone, programs the fourth, and
+	// receivers that do not answer the fifth.
 	a.workers = []*queue.Server{
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log,
 			Only: []domain.Urgency{domain.UrgencyAnswer, domain.UrgencyTurn, domain.UrgencyReview, domain.UrgencyRest}}, w.Handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyAnswer}}, w.Handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyJudge}}, w.Handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyProgram}}, w.Handle),
+		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyDelivery}}, w.Handle),
 	}
 	return nil
 }

@@ -67,11 +67,31 @@ func (h *house) another(kind string, n int) string {
 	case "token":
 		id, _ := h.token(`["read"]`)
 		return id
+	case "delegation":
+		id, _ := h.given(`/call mail__send_email {"to":"ann@example.com"}`)
+		return id
+	case "execution":
+		_, run := h.given(`/say done`)
+		return run
+	case "trigger":
+		return text(h.ok(201, "POST", "/v1/triggers", bodies["createTrigger"])["id"])
 	case "any": // of the pages of the queue
 		return "queues"
 	}
 	h.t.Fatalf("the test cannot make a %s", kind)
 	return ""
+}
+
+// newLines gives the lines of a text that another one does not have.
+func newLines(before, after string) string {
+	var added []string
+	had := slices.Collect(strings.Lines(before))
+	for line := range strings.Lines(after) {
+		if !slices.Contains(had, line) {
+			added = append(added, line)
+		}
+	}
+	return strings.Join(added, "")
 }
 
 // door is one route of the server, as the router has it.
@@ -155,6 +175,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 	expired := text(h.ok(201, "POST", "/v1/tokens", fmt.Sprintf(`{"name":"x","scopes":["admin","*"],"expiresAt":%d}`, h.clock.now().Add(time.Minute).UnixMilli()))["token"])
 	h.clock.advance(time.Minute)
 	other := h.otherOrganization()
+	must(t, h.engine.ChainAudit(t.Context()))
 	callers := []struct {
 		name, secret string
 		fresh        bool // may change what it calls, so that each call gets a thing of its own
@@ -170,7 +191,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 	ours := func() string { // what belongs to the first organization
 		var kept []string
 		for line := range strings.Lines(h.snapshot()) {
-			if !strings.Contains(line, elsewhere) {
+			if !strings.Contains(line, elsewhere) && !strings.Contains(line, "sqlite_sequence") {
 				kept = append(kept, line)
 			}
 		}
@@ -190,7 +211,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 			id := things[kind]
 			if c.fresh {
 				if before != "" && ours() != before {
-					t.Errorf("%s %s: one who may not change it changed something", d.method, d.path)
+					t.Errorf("%s %s: one who may not change it changed something:\n%s", d.method, d.path, newLines(before, ours()))
 				}
 				before = ""
 				if n++; kind != "" && d.method != "GET" {
@@ -201,13 +222,17 @@ func TestWhoMayCallWhat(t *testing.T) {
 			if op.id == "createTool" {
 				body = with(t, body, "name", fmt.Sprintf(`"made%d"`, n))
 			}
+			if op.id == "cancelDelegation" {
+				body = fmt.Sprintf(`{"commandKey":"stop-%d"}`, n)
+			}
 			if op.id == "createGrant" && c.name != "other" {
 				body = strings.Replace(body, "bot_00000000000000000000000000000001", string(h.me.mainBot), 1)
 			}
 			status := h.knock(d, id, c.secret, body)
 			fmt.Fprintf(&table, " %-7d", status)
 			switch {
-			case op.role == "":
+			case op.role == "" || op.id == "signalTrigger":
+			case strings.HasSuffix(op.path, "/receipt") && status == 404: // nobody has decided it
 			case slices.Contains([]string{"none", "wrong", "expired", "revoked"}, c.name) && status != 401,
 				c.name == "no role" && status != 403,
 				c.name == "read" && op.role != "read" && status != 403,

@@ -124,6 +124,8 @@ func (s *server) routes() {
 	s.botRoutes()
 	s.connectionRoutes()
 	s.toolRoutes()
+	s.webhookRoutes()
+	s.channelRoutes()
 	s.memberRoutes()
 	s.tokenRoutes()
 	s.settingRoutes()

@@ -10,24 +10,25 @@ import (
 
 // Bot is an agent.
 type Bot struct {
-	ID           domain.BotID `json:"id" example:"bot_018f6b1c2d3e7a4b8c9d0e1f2a3b4c5d"`
-	Kind         string       `json:"kind" enum:"main,lasting,session" doc:"main: one for each Member; lasting: lives until archived; session: a helper in one Chat."`
-	Owner        *string      `json:"owner" doc:"The Bot that owns it."`
-	Shared       bool         `json:"shared" doc:"It belongs to the organization."`
-	Chat         *string      `json:"chat" doc:"Of a session Bot: the Chat that it lives in."`
-	Name         string       `json:"name"`
-	Role         string       `json:"role" doc:"What it is for, in one line."`
-	Instructions string       `json:"instructions"`
-	Model        *string      `json:"model" doc:"provider:model; null: the server's default."`
-	Memory       string       `json:"memory" doc:"Text that the Bot reads and changes."`
-	Archived     bool         `json:"archived"`
-	CreatedAt    int64        `json:"createdAt"`
-	UpdatedAt    int64        `json:"updatedAt"`
+	ID           domain.BotID  `json:"id" example:"bot_018f6b1c2d3e7a4b8c9d0e1f2a3b4c5d"`
+	Kind         string        `json:"kind" enum:"main,lasting,session" doc:"main: one for each Member; lasting: lives until archived; session: a helper in one Chat."`
+	Owner        *string       `json:"owner" doc:"The Bot that owns it."`
+	Shared       bool          `json:"shared" doc:"It belongs to the organization."`
+	Chat         *string       `json:"chat" doc:"Of a session Bot: the Chat that it lives in."`
+	Name         string        `json:"name"`
+	Role         string        `json:"role" doc:"What it is for, in one line."`
+	Instructions string        `json:"instructions"`
+	Model        *string       `json:"model" doc:"provider:model; null: the server's default."`
+	Memory       string        `json:"memory" doc:"Text that the Bot reads and changes."`
+	Taint        []TaintSource `json:"taint,omitempty" doc:"Content from outside that what a Bot wrote here rests on: it taints every Chat with this Bot. A person who sets memory, or name, role and instructions together, takes the taint of those away."`
+	Archived     bool          `json:"archived"`
+	CreatedAt    int64         `json:"createdAt"`
+	UpdatedAt    int64         `json:"updatedAt"`
 }
 
 func wireBot(b domain.Bot) Bot {
 	return Bot{ID: b.ID, Kind: string(b.Kind), Owner: orNull(b.Owner), Shared: b.Shared, Chat: orNull(b.Chat), Name: b.Name, Role: b.Role,
-		Instructions: b.Instructions, Model: orNull(b.Model), Memory: b.Memory, Archived: b.ArchivedAt != nil,
+		Instructions: b.Instructions, Model: orNull(b.Model), Memory: b.Memory, Taint: wireTaint(b.Brings()), Archived: b.ArchivedAt != nil,
 		CreatedAt: ms(b.CreatedAt), UpdatedAt: ms(b.UpdatedAt)}
 }
 

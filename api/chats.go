@@ -21,7 +21,9 @@ type Chat struct {
 	PlanTerms
 	Status    string               `json:"status" enum:"idle,running,waiting,paused"`
 	Parent    Nullable[ChatParent] `json:"parent" doc:"Where a task Chat comes from."`
+	Channel   *ChatChannel         `json:"channel,omitempty" doc:"Of a Chat of a Channel: which outside chat it is."`
 	Tainted   bool                 `json:"tainted" doc:"It took in content from outside the organization."`
+	Taint     []TaintSource        `json:"taint,omitempty" doc:"Where that came from."`
 	Turn      *string              `json:"turn" doc:"The Turn under way."`
 	CreatedAt int64                `json:"createdAt"`
 	UpdatedAt int64                `json:"updatedAt"`
@@ -33,9 +35,15 @@ type ChatParent struct {
 	Delegation domain.DelegationID `json:"delegation"`
 }
 
+// ChatChannel is the outside chat that a Chat is.
+type ChatChannel struct {
+	Channel domain.ChannelID `json:"channel"`
+	Chat    string           `json:"chat" doc:"As it is called outside."`
+}
+
 func wireChat(c domain.Chat) Chat {
 	out := Chat{ID: c.ID, Bot: c.Bot, Kind: string(c.Kind), Mode: orNull(c.Mode), Title: c.Title, Status: string(c.Status),
-		Tainted: c.Tainted, Turn: orNull(c.Turn), CreatedAt: ms(c.CreatedAt), UpdatedAt: ms(c.UpdatedAt)}
+		Tainted: c.Tainted(), Taint: wireTaint(c.Taint), Turn: orNull(c.Turn), CreatedAt: ms(c.CreatedAt), UpdatedAt: ms(c.UpdatedAt)}
 	out.Archived = c.ArchivedAt != nil
 	if ms := c.Plan.TimeoutMs; ms > 0 {
 		out.PlanTimeoutMs = &ms
@@ -45,6 +53,9 @@ func wireChat(c domain.Chat) Chat {
 	}
 	if c.Parent != nil {
 		out.Parent.Value = &ChatParent{Chat: c.Parent.Chat, Delegation: c.Parent.Delegation}
+	}
+	if c.Channel != "" {
+		out.Channel = &ChatChannel{Channel: c.Channel, Chat: c.Outside}
 	}
 	return out
 }
@@ -95,7 +106,7 @@ type Item struct {
 	Sequence  int64         `json:"sequence"`
 	Turn      domain.TurnID `json:"turn"`
 	Kind      string        `json:"kind" enum:"message,notice,answer,tool_call,tool_result,reminder"`
-	From      string        `json:"from" doc:"The ID of the Member or Bot, or openbot."`
+	From      string        `json:"from" doc:"The ID of the Member or Bot, openbot, or author: and the name of an outside author."`
 	Text      string        `json:"text,omitempty"`
 	Call      *ItemCall     `json:"call,omitempty"`
 	CreatedAt int64         `json:"createdAt"`

@@ -150,7 +150,7 @@ func TestTheLogNamesTheAddress(t *testing.T) {
 	h.ok(200, "POST", "/v1/requests/"+first, `{"expected":0,"decision":"deny"}`)
 	_, _, second := h.asking()
 	b := h.signIn(h.secret)
-	b.follow(b.post("/answer", url.Values{"request": {second}, "expected": {"0"}, "decision": {"deny"}}))
+	b.follow(b.post("/requests/"+second, url.Values{"expected": {"0"}, "way": {"deny-once"}}))
 	for _, id := range []string{first, second} {
 		entries := h.call("GET", "/v1/audit?subject="+id, "").list(t)
 		if len(entries) != 1 || entries[0]["address"] != "203.0.113.7" || entries[0]["token"] != string(h.me.token) || entries[0]["actor"].(map[string]any)["userId"] != string(h.me.member) {

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden answers anew")
 
-var anyID = regexp.MustCompile(`\b(org|mem|tok|bot|chat|turn|call|req|grt|rul|con|dlg|trg|ntc|hook|key)_[0-9a-f]{32}\b`)
+var anyID = regexp.MustCompile(`\b(org|mem|tok|bot|chat|turn|call|req|grt|rul|con|dlg|trg|ntc|hook|key|dlv|chn)_[0-9a-f]{32}\b`)
 var anyUUID = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 var anySecret = regexp.MustCompile(`\b(obt_[A-Za-z0-9_-]{43}|whsec_[A-Za-z0-9+/=]+)`)
 

@@ -19,6 +19,7 @@ type Grant struct {
 	Chat       *string        `json:"chat" doc:"Of scope chat."`
 	Revision   *int64         `json:"revision" doc:"Of the Connection; the decision holds for this one alone. null for what is no tool of an App."`
 	Source     GrantSource    `json:"source"`
+	Taint      []TaintSource  `json:"taint,omitempty" doc:"Of an allow by a person: what its Request showed. In the Chat of that Request the Grant counts in spite of this taint."`
 	CreatedAt  int64          `json:"createdAt"`
 	RevokedAt  *int64         `json:"revokedAt"`
 }
@@ -34,7 +35,7 @@ func wireGrant(g domain.Grant) Grant {
 	out := Grant{ID: g.ID, Bot: g.Bot, Capability: Capability(g.Capability), Decision: g.Decision, Scope: g.Scope, Chat: orNull(g.Chat),
 		Source:    GrantSource{Kind: g.Source, Request: orNull(g.Request), Grant: orNull(g.Parent)},
 		CreatedAt: ms(g.CreatedAt), RevokedAt: msOrNull(g.RevokedAt)}
-	out.Limit = g.Limit
+	out.Limit, out.Taint = g.Limit, wireTaint(g.Shown)
 	if g.Capability.Action == domain.ActionAppsCall {
 		out.Revision = &g.Revision
 	}

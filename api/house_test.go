@@ -42,6 +42,7 @@ type house struct {
 	tool     func(call domain.Call) (text string, failed bool) // the App
 	look     func(c domain.Connection) (domain.AppLook, *domain.AppError)
 	program  func(run *engine.ProgramRun) domain.ProgramOutcome // what the program of a Bot does
+	receives func(m domain.HookMessage) int                     // the status that a receiver of messages answers
 }
 
 type engineMe struct {
@@ -72,6 +73,7 @@ func newHouse(t *testing.T, change ...func(*api.Options)) *house {
 		}
 	}
 	h.tool = func(domain.Call) (string, bool) { return "sent", false }
+	h.receives = func(domain.HookMessage) int { return 200 }
 	h.look = func(domain.Connection) (domain.AppLook, *domain.AppError) { return mailLook(), nil }
 	_, err = h.engine.FirstStart(t.Context(), firstSecret)
 	must(t, err)
@@ -212,6 +214,16 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 			verdicts = append(verdicts, verdict)
 		}
 		return h.engine.CommitPreview(ctx, p, verdicts)
+	case domain.TaskRequestVerdict:
+		reading, err := h.engine.PrepareReading(ctx, domain.RequestID(task.Subject))
+		if err != nil || reading == nil {
+			return err
+		}
+		reply, err := h.engine.Models.Call(ctx, reading.Request)
+		if err != nil {
+			return err
+		}
+		return h.engine.CommitReading(ctx, reading, domain.ReadReviewVerdict(reply.Text))
 	case domain.TaskRequestReview:
 		return h.engine.AdvanceReview(ctx, domain.RequestID(task.Subject))
 	case domain.TaskBotClose:
@@ -230,6 +242,12 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 		return h.engine.CloseWork(ctx, domain.DelegationID(task.Subject))
 	case domain.TaskWorkResume:
 		return h.engine.ResumeWork(ctx, domain.DelegationID(task.Subject))
+	case domain.TaskWebhookDeliver:
+		out, err := h.engine.TakeDelivery(ctx, domain.DeliveryID(task.Subject), task.Revision)
+		if err != nil || out == nil {
+			return err
+		}
+		return h.engine.SettleDelivery(ctx, out, h.receives(out.Message), nil)
 	}
 	return nil
 }

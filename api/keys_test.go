@@ -15,7 +15,7 @@ func TestKeysGiveTheFirstAnswer(t *testing.T) {
 	h := newHouse(t)
 	mine := h.owned()
 	for _, o := range h.contract.operations {
-		if o.method != "POST" {
+		if o.method != "POST" || o.id == "signalTrigger" { // the sender's own ID of a signal is its key
 			continue
 		}
 		t.Run(o.id, func(t *testing.T) {
@@ -33,6 +33,8 @@ func TestKeysGiveTheFirstAnswer(t *testing.T) {
 				path, body = o.at(belongings{"delegation": id}), `{"commandKey":"`+key+`"}`
 			case "interruptChat": // not that of the Request
 				path = o.at(belongings{"chat": text(h.ok(201, "POST", "/v1/chats", `{}`)["id"])})
+			case "resendChannelDelivery":
+				path = o.at(belongings{"channel": mine["channel"], "delivery": h.deadLetter("", mine["channel"])})
 			}
 			first := h.call("POST", path, body, "Idempotency-Key", key)
 			if first.status >= 300 {

@@ -31,7 +31,7 @@ var errStreamEnds = errors.New("the token of the stream is not good any more")
 type EventData struct {
 	Sequence int64         `json:"sequence" doc:"Also the id of the event; give the last one as afterSequence or Last-Event-ID to go on without loss or repeat."`
 	At       int64         `json:"at"`
-	Kind     string        `json:"kind" enum:"message,reminder,notice,turn.status,call.status,request.pending,request.decided,delegation.status" doc:"Also the event name."`
+	Kind     string        `json:"kind" enum:"message,reminder,notice,turn.status,call.status,request.pending,request.decided,request.verdict,delegation.status" doc:"Also the event name."`
 	Subject  string        `json:"subject" doc:"The ID of what changed."`
 	Chat     domain.ChatID `json:"chat"`
 }

@@ -41,6 +41,8 @@ func (s *server) document() huma.Config {
 				{Name: "Connections", Description: "The ways to Apps."},
 				{Name: "Tools", Description: "Tools of the host."},
 				{Name: "Evidence", Description: "What can be shown to others later: receipts of decisions, and the audit log."},
+				{Name: "Channels", Description: "Group chats outside that are bound to a Bot."},
+				{Name: "Webhooks", Description: "Addresses that are told what happens, by messages signed as Standard Webhooks says."},
 				{Name: "Administration", Description: "Members, tokens and settings of the organization."},
 				{Name: "Server", Description: "Who you are, and how the server is."},
 			},

@@ -113,7 +113,7 @@ func (s *server) showChats(ctx context.Context, gc *gin.Context, p domain.Princi
 
 func (s *server) chatRow(c domain.Chat, n names) web.ChatRow {
 	row := web.ChatRow{ID: string(c.ID), Title: c.Title, Bot: n.bot(c.Bot), Status: string(c.Status), Plan: c.Mode == domain.ModePlan,
-		Tainted: c.Tainted, Updated: moment(c.UpdatedAt, s.Engine.Clock())}
+		Tainted: c.Tainted(), Updated: moment(c.UpdatedAt, s.Engine.Clock())}
 	switch c.Kind {
 	case domain.ChatTask:
 		row.Kind = "work that was given"

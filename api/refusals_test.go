@@ -120,7 +120,7 @@ type belongings map[string]string
 // tags are those of an ID that names nothing, by the name of its path parameter.
 var tags = map[string]string{"bot": "BotNotFound", "chat": "ChatNotFound", "turn": "TurnNotFound", "request": "RequestNotFound",
 	"connection": "ConnectionNotFound", "approval": "not_found", "tool": "ToolNotFound", "grant": "GrantNotFound", "rule": "RuleNotFound", "member": "MemberNotFound", "token": "TokenNotFound",
-	"delegation": "DelegationNotFound", "execution": "ExecutionNotFound", "trigger": "TriggerNotFound"}
+	"delegation": "DelegationNotFound", "execution": "ExecutionNotFound", "trigger": "TriggerNotFound", "webhook": "WebhookNotFound", "channel": "ChannelNotFound"}
 
 // bodies fit each operation with a body.
 var bodies = map[string]string{
@@ -134,6 +134,9 @@ var bodies = map[string]string{
 	"changeTool":  `{"description":"x"}`, "cancelDelegation": `{"commandKey":"stop-1"}`,
 	"createTrigger": `{"name":"x","cron":"0 9 * * *","task":"x"}`, "changeTrigger": `{"name":"x"}`, "signalTrigger": `{}`,
 	"changeSettings": `{"requestTimeoutMs":5000}`,
+	"createWebhook":  `{"url":"https://x.example","events":["request.pending"]}`, "changeWebhook": `{"enabled":false}`, "resendDelivery": `{}`,
+	"createChannel": `{"name":"x","url":"https://x.example"}`, "changeChannel": `{"enabled":true}`, "postToChannel": `{"author":"ann","text":"x"}`,
+	"resendChannelDelivery": `{}`,
 }
 
 // owned makes one of everything.
@@ -150,6 +153,9 @@ func (h *house) owned() belongings {
 	b["member"] = text(h.ok(201, "POST", "/v1/members", `{"name":"Else"}`)["id"])
 	b["delegation"], b["execution"] = h.given(`/say done`)
 	b["trigger"] = text(h.ok(201, "POST", "/v1/triggers", bodies["createTrigger"])["id"])
+	b["webhook"] = text(h.ok(201, "POST", "/v1/webhooks", bodies["createWebhook"])["id"])
+	b["channel"] = text(h.ok(201, "POST", "/v1/channels", bodies["createChannel"])["id"])
+	b["delivery"] = h.deadLetter(b["webhook"], "")
 	return b
 }
 
@@ -159,7 +165,7 @@ func (o operation) at(ids belongings) string {
 	for name, id := range ids {
 		path = strings.ReplaceAll(path, "{"+name+"}", id)
 	}
-	return path
+	return strings.NewReplacer("{", "", "}", "").Replace(path)
 }
 
 // named gives the path parameter of an operation, or "".

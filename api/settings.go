@@ -14,13 +14,13 @@ type Settings struct {
 	DelegationTimeLimitMs int64                          `json:"delegationTimeLimitMs"`
 	AppReadRules          []string                       `json:"appReadRules" doc:"App tools that are reads and need no decision: patterns <connection>/<tool>."`
 	RepeatSafeRules       []string                       `json:"repeatSafeRules" doc:"App tools that may be sent again when nothing came back."`
-	ToolTags              []domain.ToolTags              `json:"toolTags"`
-	TagPolicy             map[string]string              `json:"tagPolicy" doc:"For a tag: ask, release, human or deny."`
-	TaintedTags           []string                       `json:"taintedTags"`
-	TrustedSources        []string                       `json:"trustedSources"`
-	ResourceTemplates     []domain.ResourceTemplate      `json:"resourceTemplates"`
+	ToolTags              []domain.ToolTags              `json:"toolTags" doc:"Permission tags of App tools, by patterns <connection>/<tool>. A tool without any counts as write and network."`
+	TagPolicy             map[string]string              `json:"tagPolicy" doc:"For a tag: ask (the default), release (needs no decision), human (only a person can allow it, once) or deny. The strictest of a call's tags wins."`
+	TaintedTags           []string                       `json:"taintedTags" doc:"Tags of calls that go to a decider in a Chat that took in content from outside the organization."`
+	TrustedSources        []string                       `json:"trustedSources" doc:"IDs of Connections, and of host tools, whose answers do not taint."`
+	ResourceTemplates     []domain.ResourceTemplate      `json:"resourceTemplates" doc:"What a call of a tool is about, from its arguments: mail:{to}."`
 	Redaction             domain.Redaction               `json:"redaction"`
-	Reviewer              domain.Reviewer                `json:"reviewer"`
+	Reviewer              domain.Reviewer                `json:"reviewer" doc:"The automatic reviewer: a model that reads each new Request and leaves a note for the person. It decides nothing."`
 	JudgeModel            *string                        `json:"judgeModel" doc:"provider:model; null: the server's default."`
 	ModelPrices           map[string]domain.SettingPrice `json:"modelPrices"`
 	RateLimits            domain.RateLimits              `json:"rateLimits"`

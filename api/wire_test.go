@@ -57,7 +57,7 @@ func TestTheWireFormOfARequest(t *testing.T) {
 		"approver":     `{"_tag":"Person","userId":"` + me + `"}`,
 		"chain":        `["` + main + `"]`,
 		"endorsements": `[]`,
-		"tags":         `[]`,
+		"tags":         `["write","network"]`,
 	} {
 		var whole map[string]json.RawMessage
 		must(t, json.Unmarshal([]byte(raw), &whole))

@@ -50,6 +50,7 @@ var errClosed = notSent("The server is shutting down; the App was not reached", 
 type Apps struct {
 	options Options
 	network *http.Transport
+	hooks   *http.Transport // to receivers of messages
 	life    context.Context
 	cut     context.CancelFunc
 	running sync.WaitGroup
@@ -77,7 +78,7 @@ func New(options Options) *Apps {
 	}
 	life, cut := context.WithCancel(context.Background())
 	return &Apps{
-		options: options, network: newNetwork(options.AllowPrivate), life: life, cut: cut,
+		options: options, network: newNetwork(options.AllowPrivate), hooks: newNetwork(options.AllowPrivate), life: life, cut: cut,
 		slots: make(map[domain.ConnectionID]*slot), sessions: make(map[*session]*slot),
 	}
 }
@@ -100,6 +101,7 @@ func (a *Apps) Close() error {
 	a.running.Wait()
 	a.cut()
 	a.network.CloseIdleConnections()
+	a.hooks.CloseIdleConnections()
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 	"openbot/domain"
 )
 
-// maxURL is the longest address of an App, in bytes.
+// maxURL is the longest address of an App or a receiver, in bytes.
 const maxURL = 2048
 
 // errForbiddenAddress is a dial that the guard refused.
@@ -77,7 +77,7 @@ func plainIPv4(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// CheckURL reports whether text can be the address of an App: absolute, http or
+// CheckURL reports whether text can be the address of an App or a receiver: absolute, http or
 // https, with a host, without user information or fragment, and not an address
 // that is never reached. Its error is a *domain.Error of code invalid with a
 // message for people. Whether a private address is reached is decided on dialling.
@@ -88,29 +88,29 @@ func CheckURL(text string) error {
 
 func parseURL(text string) (*url.URL, error) {
 	if len(text) > maxURL {
-		return nil, invalidURL("the URL of an App has at most %d characters", maxURL)
+		return nil, invalidURL("the URL has at most %d characters", maxURL)
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, invalidURL("the URL of the App cannot be read; write it like https://app.example.com/mcp")
+		return nil, invalidURL("the URL cannot be read; write it like https://app.example.com/mcp")
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, invalidURL("the URL of an App starts with https:// or http://")
+		return nil, invalidURL("the URL starts with https:// or http://")
 	case u.Hostname() == "":
-		return nil, invalidURL("the URL of the App has no host")
+		return nil, invalidURL("the URL has no host")
 	case u.User != nil:
-		return nil, invalidURL("the URL of an App holds no user name or password; put credentials into a header")
+		return nil, invalidURL("the URL holds no user name or password; put credentials into a header")
 	case u.Fragment != "":
-		return nil, invalidURL("the URL of an App has no #fragment")
+		return nil, invalidURL("the URL has no #fragment")
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			return nil, invalidURL("the port in the URL of the App is not between 1 and 65535")
+			return nil, invalidURL("the port in the URL is not between 1 and 65535")
 		}
 	}
 	if addr, err := netip.ParseAddr(strings.Trim(u.Hostname(), "[]")); err == nil && neverAllowed(addr) {
-		return nil, invalidURL("the URL of the App names an address that is never reached")
+		return nil, invalidURL("the URL names an address that is never reached")
 	}
 	return u, nil
 }

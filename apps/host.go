@@ -1,7 +1,6 @@
 package apps
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,9 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"time"
-
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"openbot/domain"
 )
@@ -80,25 +76,9 @@ func (a *Apps) signed(tool domain.HostTool, call domain.Call, body []byte) (*htt
 	if err != nil {
 		return nil, notSent("The call was not sent: the secret of the host's tool cannot be opened. Register the tool again", err)
 	}
-	hook, err := standardwebhooks.NewWebhook(string(secret))
+	request, err := signedPost(string(secret), tool.Endpoint, string(call.ID), body)
 	if err != nil {
-		return nil, notSent("The call was not sent: the secret of the host's tool is broken. Register the tool again", nil)
+		return nil, notSent("The call was not sent: the secret or the endpoint of the host's tool is broken. Register the tool again", nil)
 	}
-	at := time.Now()
-	signature, err := hook.Sign(string(call.ID), at, body)
-	if err != nil {
-		return nil, notSent("The call was not sent: it could not be signed", err)
-	}
-	// NopCloser keeps net/http from learning how to send the body again.
-	request, err := http.NewRequest(http.MethodPost, tool.Endpoint, io.NopCloser(bytes.NewReader(body)))
-	if err != nil {
-		return nil, notSent("The call was not sent: the endpoint of the host's tool is no address", err)
-	}
-	request.ContentLength = int64(len(body))
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", "openbot")
-	request.Header.Set(standardwebhooks.HeaderWebhookID, string(call.ID))
-	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, fmt.Sprint(at.Unix()))
-	request.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
 	return request, nil
 }

@@ -33,7 +33,7 @@ type Approval struct {
 // NewApproval gives what a script sees of a Request.
 func NewApproval(r Request, mask *Redactor) Approval {
 	a := Approval{Request: r.ID, ID: UUIDOf(string(r.ID)), RunID: UUIDOf(string(r.Turn)), ToolName: r.ToolName(), Tags: r.Tags,
-		Reason: mask.Text(r.Reason), Input: json.RawMessage("{}"), CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
+		Reason: mask.Text(r.Reason), Resource: mask.Text(r.Resource), Input: json.RawMessage("{}"), CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt}
 	if len(r.Arguments) > 0 {
 		a.Input = mask.JSON(r.Arguments)
 	}

@@ -28,6 +28,8 @@ type Bot struct {
 	Instructions string
 	Model        string // "" means the server's default
 	Memory       string
+	Taint        Taint // of its name, role and instructions
+	MemoryTaint  Taint
 	ArchivedAt   *time.Time
 	ClosingDueAt *time.Time // set while the Turns of an archived Bot are being stopped
 	CreatedAt    time.Time

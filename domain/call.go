@@ -13,9 +13,9 @@ const (
 	// CallPlanned is saved and not checked yet. It never outlives the transaction that
 	// saves it: the check of the same transaction moves it on.
 	CallPlanned CallStatus = "planned"
-	// CallChecking waits for the judge, rung by its commit and by the sweep at due_at;
-	// a judge that dies is asked again, twice at most, and one that does not answer
-	// decides nothing.
+	// CallChecking waits for the judge, or for its check to be made anew, rung by its
+	// commit and by the sweep at due_at; a judge that dies is asked again, twice at most,
+	// and one that does not answer decides nothing.
 	CallChecking CallStatus = "checking"
 	// CallWaiting waits for a Request, which has a due_at of its own. A program waits for
 	// its own calls instead; the end of any of them moves it. Nothing holds it.
@@ -201,6 +201,9 @@ func DecideCall(c Call, ev CallEvent) (Call, error) {
 			return c, Errorf(CodePrecondition, "CallConflict", "The program was run often enough.")
 		}
 		next.runProgram(ev)
+	case Doubted:
+		next.Status, next.DueAt, next.UpdatedAt = CallChecking, ptr(ev.At.Add(RunnableGrace)), ev.At
+		next.Decided, next.Evidence = nil, append(slices.Clone(c.Evidence), ev.Evidence...)
 	case CallParked:
 		if ev.By == "" {
 			return c, Errorf(CodeInternal, "CallConflict", "A call cannot be parked by nothing.")

@@ -18,6 +18,7 @@ const (
 	CallEventPaused   = "Paused"
 	CallEventWoken    = "Woken"
 	CallEventParked   = "Parked"
+	CallEventDoubted  = "Doubted"
 )
 
 // CallTransitions is the law of a tool call.
@@ -36,6 +37,7 @@ var CallTransitions = []Transition{
 	{string(CallAllowed), CallEventStarted, []string{string(CallAllowed)}},
 	{string(CallAllowed), CallEventPaused, []string{string(CallAllowed), string(CallWaiting)}},
 	{string(CallAllowed), CallEventParked, []string{string(CallAllowed)}},
+	{string(CallAllowed), CallEventDoubted, []string{string(CallChecking)}},
 	{string(CallChecking), CallEventParked, []string{string(CallChecking)}},
 	{string(CallAllowed), CallEventStopped, []string{string(CallCancelled)}},
 	{string(CallSending), CallEventReturned, []string{string(CallSucceeded), string(CallFailed)}},
@@ -143,6 +145,15 @@ type CallParked struct {
 	By DelegationID
 }
 
+// Doubted is a last look before sending that found a call which only a decider can allow
+// now: the tag policy changed, or content from outside came into its Chat. The whole
+// check is made again.
+type Doubted struct {
+	At       time.Time
+	Evidence []Finding // what the last look found
+}
+
+func (Doubted) callEvent() string        { return CallEventDoubted }
 func (CallParked) callEvent() string     { return CallEventParked }
 func (ProgramStarted) callEvent() string { return CallEventStarted }
 func (ProgramPaused) callEvent() string  { return CallEventPaused }

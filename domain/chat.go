@@ -43,13 +43,15 @@ type Chat struct {
 	Status       ChatStatus
 	Parent       *ChatParent // of a task Chat; its Delegation is the newest round
 	Request      RequestID   // of a review Chat: what is decided in it
-	Tainted      bool
-	Turn         TurnID     // the Turn under way, or ""
-	LastTurn     TurnID     // the newest Turn, or ""
-	LastItem     int64      // sequence of the newest item
-	LastEvent    int64      // sequence of the newest event
-	LastInput    int64      // sequence of the newest input that went to the inbox
-	ArchivedAt   *time.Time // of a review Chat: when its review was over
+	Channel      ChannelID   // of a Chat of a Channel, or ""
+	Outside      string      // the chat of the Channel that it is, as it is called outside
+	Taint        Taint       // content from outside the organization that it took in
+	Turn         TurnID      // the Turn under way, or ""
+	LastTurn     TurnID      // the newest Turn, or ""
+	LastItem     int64       // sequence of the newest item
+	LastEvent    int64       // sequence of the newest event
+	LastInput    int64       // sequence of the newest input that went to the inbox
+	ArchivedAt   *time.Time  // of a review Chat: when its review was over
 	DeletedAt    *time.Time
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
@@ -142,6 +144,7 @@ type Input struct {
 	Text      string
 	Topic     Topic
 	Authority []Authority
+	Taint     Taint // what the text rests on; the Chat that takes the input takes it in
 	CreatedAt time.Time
 }
 

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -27,6 +28,7 @@ type Verdict struct {
 	Reason   string    // for deny: why, in words
 	Approver Actor     // for ask: the first decider
 	Evidence []Finding // what each step found, in order
+	Caution  Caution   // of the attempt, for the Request
 }
 
 // Finding is what one step of a check found.
@@ -54,28 +56,66 @@ type Attempt struct {
 	Rules      []Rule        // that may apply
 	Judged     *RulesVerdict // what the judge read in them; nil before it was asked
 	Deciders   []BotID       // the Bots above, nearest first; the person stands above all of them
+	Caution                  // what its tags and the taint of its Chat say
+}
+
+// Free says why the attempt needs no decision, or "": a setting that exempts it, or a tag
+// policy that releases each of its tags.
+func (a Attempt) Free() string {
+	if a.Exempt == "" && a.TagLine.Effect == TagEffectRelease {
+		return a.TagLine.String()
+	}
+	return a.Exempt
+}
+
+// Asked gives the attempt as one that waits for a decision already, so that nothing
+// exempts it any more.
+func (a Attempt) Asked() Attempt {
+	a.Exempt = ""
+	if a.TagLine.Effect == TagEffectRelease {
+		a.TagLine.Effect = TagEffectAsk
+	}
+	return a
+}
+
+// heldFrom says why an allow Grant that covers the attempt does not count, or "". In a
+// tainted Chat one counts that a person gave there on a Request that showed this taint.
+func (a Attempt) heldFrom(g Grant) string {
+	if !a.human() && g.showed(a.Taint, a.Chat) {
+		return ""
+	}
+	return a.held()
 }
 
 // Check runs the steps in order; the first that decides wins: policy, no
 // decision needed, Grants, Rules, the decider above. Policy and deny Grants only
-// deny. Whatever is missing leads to a question, never to an allow.
+// deny. Whatever is missing leads to a question, never to an allow. A call that its tags
+// or the taint of its Chat hold back goes through the same steps, and nothing in them can
+// allow it.
 func Check(a Attempt) Verdict {
 	c := &checking{Attempt: a}
+	v := c.check()
+	v.Caution = a.Caution
+	return v
+}
+
+func (c *checking) check() Verdict {
+	a := c.Attempt
 	if v, denied := c.policy(); denied {
 		return v
 	}
-	if a.Exempt != "" {
-		c.find(StepExemption, "no decision is needed: "+a.Exempt)
-		return c.decide(OutcomeAllow, DecidedBy{Step: StepExemption, By: Actor{Tag: TagExemption}, Pattern: a.Exempt}, "")
+	switch free, held := a.Free(), a.held(); {
+	case free != "" && held == "":
+		c.find(StepExemption, "no decision is needed: "+free)
+		return c.decide(OutcomeAllow, DecidedBy{Step: StepExemption, By: Actor{Tag: TagExemption}, Pattern: free}, "")
+	case free != "":
+		c.find(StepExemption, free+" does not count: "+held)
+	default:
+		c.find(StepExemption, "a decision is needed")
 	}
-	c.find(StepExemption, "a decision is needed")
-	for _, g := range a.Grants {
-		if g.Decision == DecisionAllow && g.Covers(a) {
-			c.find(StepGrant, fmt.Sprintf("%s allows it", g.ID))
-			return c.decide(OutcomeAllow, DecidedBy{Step: StepGrant, By: ByGrant(g.ID), Grant: g.ID, Scope: g.Scope}, "")
-		}
+	if v, decided := c.grants(); decided {
+		return v
 	}
-	c.find(StepGrant, "no Grant speaks of it")
 	if v, decided := c.rules(); decided {
 		return v
 	}
@@ -90,10 +130,36 @@ func Check(a Attempt) Verdict {
 	return Verdict{Outcome: OutcomeAsk, Approver: approver, Evidence: c.found}
 }
 
+// grants is the step of kept allows; denies have spoken before.
+func (c *checking) grants() (Verdict, bool) {
+	spoke := false
+	for _, g := range c.Grants {
+		if g.Decision != DecisionAllow || !g.Covers(c.Attempt) {
+			continue
+		}
+		if held := c.heldFrom(g); held != "" {
+			c.find(StepGrant, fmt.Sprintf("%s does not count: %s", g.ID, held))
+			spoke = true
+			continue
+		}
+		found := fmt.Sprintf("%s allows it", g.ID)
+		if c.tainted() {
+			found += ": a person gave it in this Chat on a Request that showed this taint"
+		}
+		c.find(StepGrant, found)
+		return c.decide(OutcomeAllow, DecidedBy{Step: StepGrant, By: ByGrant(g.ID), Grant: g.ID, Scope: g.Scope}, ""), true
+	}
+	if !spoke {
+		c.find(StepGrant, "no Grant speaks of it")
+	}
+	return Verdict{}, false
+}
+
 // Recheck is the last look before a call goes out: policy and deny Grants again,
 // and that the Grant or Rule that allowed it still stands. What was taken away
 // meanwhile denies it. For an allow that a Bot gave, strength is what let that Bot,
-// as it stands now.
+// as it stands now. It comes to a question when the tag policy or taint that came in
+// meanwhile leaves the call to a decider: then the whole check is made again.
 func Recheck(a Attempt, allowedBy *DecidedBy, strength Strength) Verdict {
 	c := &checking{Attempt: a}
 	if v, denied := c.policy(); denied {
@@ -103,6 +169,9 @@ func Recheck(a Attempt, allowedBy *DecidedBy, strength Strength) Verdict {
 		return c.refuse(DecidedBy{Step: StepPolicy, By: Actor{Tag: TagPolicy}}, "no decision was kept for this call")
 	}
 	by := *allowedBy
+	if by.Step == StepExemption && a.Free() == "" {
+		return c.refuse(DecidedBy{Step: StepPolicy, By: Actor{Tag: TagPolicy}}, "the setting that exempted it was taken away")
+	}
 	if by.Step == StepGrant || by.By.Tag == TagGrant {
 		stands := false
 		for _, g := range a.Grants {
@@ -118,7 +187,30 @@ func Recheck(a Attempt, allowedBy *DecidedBy, strength Strength) Verdict {
 	if (by.Step == StepRule || by.Rule != "") && !strength.ruleStands(by) {
 		return c.refuse(DecidedBy{Step: StepRule, By: by.By, Rule: by.Rule}, "the Rule that allowed it was changed or taken away")
 	}
+	if held := a.heldFor(by, strength); held != "" {
+		c.find(StepExemption, "decided anew before it went out: "+held)
+		return Verdict{Outcome: OutcomeAsk, Reason: held, Evidence: c.found, Caution: a.Caution}
+	}
 	return Verdict{Outcome: OutcomeAllow, Decided: by, Evidence: c.found}
+}
+
+// heldFor says why the decision that allowed a call does not carry it any more, or "". A
+// person's answer carries every call.
+func (a Attempt) heldFor(by DecidedBy, strength Strength) string {
+	switch {
+	case by.Step == StepDecider && by.By.Tag == TagPerson:
+		return ""
+	case by.By.Tag == TagGrant:
+		for _, g := range a.Grants {
+			if g.ID == by.By.Grant {
+				return a.heldFrom(g)
+			}
+		}
+	case by.By.Tag == TagBot && strength.Grant != nil && strength.Grant.ID == by.Grant:
+		a.Chat = strength.Chat
+		return a.heldFrom(*strength.Grant)
+	}
+	return a.held()
 }
 
 // Strength is what an earlier decision rests on, as it stands now; nil for what is
@@ -126,6 +218,7 @@ func Recheck(a Attempt, allowedBy *DecidedBy, strength Strength) Verdict {
 type Strength struct {
 	Grant *Grant
 	Rule  *Rule
+	Chat  ChatID // from which a Bot that allowed gave the work, or ""
 }
 
 func (s Strength) grantStands(id GrantID, c Capability) bool {
@@ -177,6 +270,14 @@ func (c *checking) policy() (Verdict, bool) {
 		return c.decide(OutcomeDeny, DecidedBy{Step: StepPolicy, By: Actor{Tag: TagPolicy}, Pattern: why}, why), true
 	}
 	c.find(StepPolicy, "covered by "+covering(why))
+	if line := c.TagLine; line.Effect == TagEffectDeny {
+		why := "the tag policy denies every call with the tag " + line.Tag
+		c.find(StepPolicy, why)
+		return c.decide(OutcomeDeny, DecidedBy{Step: StepPolicy, By: Actor{Tag: TagPolicy}, Pattern: line.String()}, why), true
+	}
+	if len(c.Tags) > 0 {
+		c.find(StepPolicy, "tags "+strings.Join(c.Tags, ", ")+"; "+c.TagLine.String())
+	}
 	for _, g := range c.Grants {
 		if g.Decision == DecisionDeny && g.Covers(c.Attempt) {
 			c.find(StepGrant, fmt.Sprintf("%s denies it", g.ID))
@@ -223,6 +324,10 @@ func (c *checking) rules() (Verdict, bool) {
 		by := DecidedBy{Step: StepRule, By: Actor{Tag: TagRule, Rule: r.ID}, Rule: r.ID, RuleVersion: r.Version, Quote: c.Judged.Quote}
 		if c.Judged.Decision == DecisionDeny {
 			return c.decide(OutcomeDeny, by, ""), true
+		}
+		if held := c.held(); held != "" {
+			c.find(StepRule, fmt.Sprintf("%s does not count: %s", r.ID, held))
+			return Verdict{}, false
 		}
 		return c.decide(OutcomeAllow, by, ""), true
 	}

@@ -4,7 +4,8 @@ import "time"
 
 // Row is an aggregate that a commit writes: *Organization, *Member, *Token, *Bot,
 // *Chat, *Turn, *Call, *Request, *Grant, *Rule, *Connection, *HostTool, *Preview,
-// *Delegation, *Reminder, *Trigger, *SigningKey or *AuditHead.
+// *Delegation, *Reminder, *Trigger, *SigningKey, *AuditHead, *Webhook, *Delivery or
+// *Channel.
 //
 // A row with Version 0 is inserted with version 1. Any other is updated where its
 // id and version still stand, and its version goes up by one; when that touches no
@@ -27,6 +28,9 @@ func (r *HostTool) rowID() string     { return string(r.ID) }
 func (r *Delegation) rowID() string   { return string(r.ID) }
 func (r *Trigger) rowID() string      { return string(r.ID) }
 func (r *Reminder) rowID() string     { return string(r.ID) }
+func (r *Webhook) rowID() string      { return string(r.ID) }
+func (r *Delivery) rowID() string     { return string(r.ID) }
+func (r *Channel) rowID() string      { return string(r.ID) }
 
 // RowID gives the ID of a row, by which rows of one commit are ordered.
 func RowID(r Row) string { return r.rowID() }
@@ -50,7 +54,8 @@ type Commit struct {
 	// CloseReminders takes the reminders of Chats whose work was stopped.
 	CloseReminders []ChatID
 	Audit          []AuditEntry
-	Links          []AuditLink // of entries that are there already
+	Links          []AuditLink   // of entries that are there already
+	Deliveries     []*Deliveries // tells webhooks what the commit changes
 }
 
 // WorkGate is a piece of work as a commit below it saw it: the commit fails with

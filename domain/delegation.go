@@ -119,6 +119,7 @@ type Delegation struct {
 	Task    string
 	Reason  string // the giver's words
 	Result  string // the last answer, the error, or why it stopped
+	Taint   Taint  // of the task Chat when the work ended: what the result rests on
 	Limits  Limits
 	// Authority is what stands behind the work: of what gave it, and of all input since.
 	Authority []Authority

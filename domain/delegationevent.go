@@ -112,6 +112,7 @@ func DecideDelegation(g Delegation, ev DelegationEvent) (Delegation, error) {
 			return g, Errorf(CodeInternal, "DelegationConflict", "This is a bug: the work would pause with nothing that decides.")
 		}
 		next.Status, next.UpdatedAt, next.DueAt, next.ParkedBy, next.Call = DelegationPaused, ev.At, nil, "", ev.Call
+		next.ResumeDueAt = nil // what the last pause parked is parked by this one
 		next.Pause = &WorkPause{Limit: ev.Limit, Clock: clockAbove(ev.Path, ev.At), AtMs: ev.At.UnixMilli()}
 		next.Gate++
 	case Postponed:

@@ -12,6 +12,7 @@ const (
 	EventCallStatus     = "call.status"
 	EventRequestPending = "request.pending"
 	EventRequestDecided = "request.decided"
+	EventRequestVerdict = "request.verdict"
 	EventDelegation     = "delegation.status"
 	EventNotice         = "notice"
 	EventReminder       = "reminder"

@@ -26,13 +26,14 @@ type StepFacts struct {
 // Turn.
 type OpenWork struct {
 	Given     int64 // work that it gave away
+	Untold    int64 // such work that has ended, of which it was not told yet
 	Requests  int64 // that wait for a decision, and work calls that do
 	Reminders int64
 	Out       int64 // calls without a result
 }
 
 // Any reports whether there is some.
-func (o OpenWork) Any() bool { return o.Given+o.Requests+o.Reminders+o.Out > 0 }
+func (o OpenWork) Any() bool { return o.Given+o.Untold+o.Requests+o.Reminders+o.Out > 0 }
 
 // CallFacts is everything that a move of one call needs, loaded together.
 type CallFacts struct {

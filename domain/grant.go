@@ -38,6 +38,8 @@ type Grant struct {
 	Source       string
 	Request      RequestID  // the Request that it comes from, or ""
 	Parent       GrantID    // the Grant on whose strength a Bot gave it, or ""
+	Shown        Taint      // of an allow by a person: the taint that the Request showed
+	ShownIn      ChatID     // the Chat of that Request; "" when it showed none
 	SettleDueAt  *time.Time // set until equal pending Requests were settled
 	CreatedAt    time.Time
 	RevokedAt    *time.Time
@@ -63,6 +65,12 @@ func (g Grant) Covers(a Attempt) bool {
 	default:
 		return false
 	}
+}
+
+// showed reports whether a person gave the Grant in this Chat on a Request that showed
+// all of this taint.
+func (g Grant) showed(taint Taint, chat ChatID) bool {
+	return chat != "" && g.ShownIn == chat && g.Source == SourceRequest && taint.Within(g.Shown)
 }
 
 // Rule is a kept decision in plain language, read by the judge model.

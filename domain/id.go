@@ -45,6 +45,12 @@ type (
 	UsageID string
 	// SigningKeyID names a key that signs receipts.
 	SigningKeyID string
+	// WebhookID names an address that is told what happens.
+	WebhookID string
+	// DeliveryID names one message to an outside receiver.
+	DeliveryID string
+	// ChannelID names a group chat outside that is bound to a Bot.
+	ChannelID string
 )
 
 // Prefixes of the IDs, as they stand on the wire.
@@ -63,11 +69,14 @@ const (
 	PrefixDelegation   = "dlg_"
 	PrefixTrigger      = "trg_"
 	PrefixInput        = "ntc_"
-	PrefixHostTool     = "hook_"
+	PrefixHostTool     = "hook_" // what is called outside, signed: tools of the host
 	PrefixPreview      = "prv_"
 	PrefixReminder     = PrefixInput
 	PrefixUsage        = "use_"
 	PrefixSigningKey   = "key_"
+	PrefixWebhook      = PrefixHostTool // and addresses that are told
+	PrefixDelivery     = "dlv_"
+	PrefixChannel      = "chn_"
 )
 
 // ValidID reports whether id is the prefix followed by 32 lower-case hex digits.

@@ -65,9 +65,21 @@ func (p Principal) HasRole(role string) bool {
 
 // Authority is one Member by one token, kept with the work that it started.
 // A Turn's rights are the intersection of all authorities whose input it took.
+//
+// In a Channel the Member is the author of a message, who can be nobody, and the token is
+// that of whoever posted it.
 type Authority struct {
 	Member MemberID `json:"member"`
 	Token  TokenID  `json:"token"`
+	Via    MemberID `json:"via,omitempty"` // whose token it is, when it is not the Member's
+}
+
+// Bearer is whose token it is.
+func (a Authority) Bearer() MemberID {
+	if a.Via != "" {
+		return a.Via
+	}
+	return a.Member
 }
 
 // AddAuthority gives the list with one more authority, without repeats. The
@@ -88,21 +100,28 @@ next:
 
 // Rights is an authority with what was loaded for it, for the check.
 type Rights struct {
-	Member Member
+	Member Member // without an ID for an author who is no Member
 	Token  Token
+	Via    *Member // whose token it is, when it is not the Member's
 }
 
 // Stands says whether somebody stands behind the work at all, and why nobody
 // does. It is asked of everything that a Bot tries, also of what needs no
-// capability: a revoked token and a disabled Member end every later call. A token
-// that merely expired still stands.
+// capability: a revoked token and a disabled Member end every later call, and nothing
+// runs for an author who is no Member. A token that merely expired still stands.
 func Stands(rights []Rights) (why string, ok bool) {
 	if len(rights) == 0 {
 		return "no member stands behind this work", false
 	}
 	for _, r := range rights {
+		if r.Member.ID == "" {
+			return "the author of the message is no member of the organization", false
+		}
 		if r.Member.DisabledAt != nil {
 			return "the member is disabled", false
+		}
+		if r.Via != nil && r.Via.DisabledAt != nil {
+			return "the member whose token posted the message is disabled", false
 		}
 		if r.Token.RevokedAt != nil {
 			return "the token that started the work was revoked", false

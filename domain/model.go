@@ -50,6 +50,7 @@ type Script struct {
 	Outcomes     []ToolOutcome // what each call of this Turn gave, in order
 	Instructions string        // of the Bot, for review Chats
 	Judge        *JudgeCase    // for the judge
+	Reviewer     *ReviewerCase // for the automatic reviewer
 }
 
 // ToolOutcome is one settled call of the Turn, as the model saw it.

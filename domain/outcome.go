@@ -44,6 +44,15 @@ func TextCancelled() string {
 	return "Cancelled: the work was stopped before this call went out." + notExecuted
 }
 
+// TextStopped is for a call that was stopped before it went out, or before it went out
+// again after an outcome that nobody knows.
+func TextStopped(c Call) string {
+	if c.Sends > 0 && !c.Repeatable {
+		return TextUnknown()
+	}
+	return TextCancelled()
+}
+
 // TextUnknown is for a call that went out and whose outcome stays unknown.
 func TextUnknown() string {
 	return "Outcome unknown: the call went out, no answer came back, and it was decided not to send it again. It may or may not have run."

@@ -53,6 +53,9 @@ func (p Preview) Result(r Request, v RulesVerdict) PreviewResult {
 	if r.Decision != nil {
 		out.Decision = r.Decision.Decision
 	}
+	if held := r.caution().held(); held != "" && v.Decision == DecisionAllow {
+		out.Would, out.Why = "", "no Rule could allow it: "+held
+	}
 	return out
 }
 

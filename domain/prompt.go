@@ -51,13 +51,20 @@ func TextReview(r Request, brief string) string {
 		Capability   Capability      `json:"capability"`
 		Chain        []BotID         `json:"chain"`
 		Endorsements []Endorsement   `json:"endorsements"`
+		Tags         []string        `json:"tags,omitempty"`
+		Policy       string          `json:"tagPolicy,omitempty"`
+		Taint        []TaintSource   `json:"taint,omitempty"`
+		Resource     string          `json:"resource,omitempty"`
 		Reason       string          `json:"reason"`
 		Arguments    json.RawMessage `json:"arguments"`
 		Code         *SavedCode      `json:"code,omitempty"`
 		Plan         string          `json:"plan,omitempty"`
 		Limit        string          `json:"limit,omitempty"`
 		Brief        string          `json:"taskThatYouGave,omitempty"`
-	}{r.ID, r.Bot, r.Capability, r.Chain, r.Endorsements, r.Reason, shortened(r.Arguments), nil, cutText(r.Plan), r.Limit, cutText(brief)}
+	}{r.ID, r.Bot, r.Capability, r.Chain, r.Endorsements, r.Tags, "", r.Taint, r.Resource, r.Reason, shortened(r.Arguments), nil, cutText(r.Plan), r.Limit, cutText(brief)}
+	if r.TagLine.Tag != "" {
+		shown.Policy = r.TagLine.String()
+	}
 	if r.Code != nil {
 		shown.Code = &SavedCode{Program: cutText(r.Code.Program), ProgramPosition: r.Code.ProgramPosition}
 	}

@@ -13,7 +13,8 @@ const (
 	// RequestPending waits for its approver. A person moves it by an answer, a Bot by a
 	// decision in its review Chat; a review that gives none by its time sends it up (the
 	// sweep at review_due_at), and nobody by expiresAt ends it (timer, and the sweep,
-	// also after a stop of all servers). No process holds it.
+	// also after a stop of all servers). The automatic reviewer leaves its verdict beside
+	// this and moves nothing. No process holds it.
 	RequestPending RequestStatus = "pending"
 	// RequestAllowed lets its call run. End state.
 	RequestAllowed RequestStatus = "allowed"
@@ -37,6 +38,8 @@ const (
 	RequestEventReviewing = "Reviewing"
 	RequestEventPassed    = "Passed"
 	RequestEventReviewed  = "Reviewed"
+	RequestEventAsked     = "ReviewerAsked"
+	RequestEventVerdict   = "VerdictLeft"
 )
 
 // RequestTransitions is the law of a Request.
@@ -48,6 +51,8 @@ var RequestTransitions = []Transition{
 	{string(RequestPending), RequestEventReviewing, []string{string(RequestPending)}},
 	{string(RequestPending), RequestEventPassed, []string{string(RequestPending)}},
 	{string(RequestPending), RequestEventReviewed, []string{string(RequestPending), string(RequestAllowed), string(RequestDenied)}},
+	{string(RequestPending), RequestEventAsked, []string{string(RequestPending)}},
+	{string(RequestPending), RequestEventVerdict, []string{string(RequestPending)}},
 }
 
 // Request is a question to a decider whether one attempt may run.
@@ -73,8 +78,14 @@ type Request struct {
 	OnExpire      string     // of plans.run: allow or deny; "" is deny
 	Unknown       *Unknown
 	Endorsements  []Endorsement
-	Tags          []string
+	Tags          []string // permission tags of the call
+	TagLine       TagLine  // of the tag policy, when the Request was made
+	Taint         Taint    // of the Chat, when the Request was made
+	TaintedTag    string   // the tag because of which the taint holds the call back, or ""
+	Resource      string   // of the call, derived by the server; "" when there is none
 	ReviewVerdict *ReviewVerdict
+	VerdictDueAt  *time.Time // while the automatic reviewer has not read it: when somebody must look
+	VerdictTries  int        // how often it was asked
 	Review        ChatID     // where a Bot decides it now, or ""
 	ReviewDueAt   *time.Time // while a Bot must decide it: when somebody must look
 	Status        RequestStatus
@@ -111,12 +122,6 @@ type Endorsement struct {
 	Chat ChatID `json:"chat,omitempty"`
 }
 
-// ReviewVerdict is the automatic reviewer's reading; it decides nothing.
-type ReviewVerdict struct {
-	Verdict string `json:"verdict"`
-	Note    string `json:"note"`
-}
-
 // Decision is how a Request ended.
 type Decision struct {
 	Decision string  `json:"decision"`
@@ -145,6 +150,7 @@ type Answered struct {
 	GrantID  GrantID
 	RuleID   RuleID
 	Endorsed []GrantID // IDs for the Grants of the Bots that endorsed it, in their order
+	TagLine  TagLine   // of the tag policy as it is now
 }
 
 // Settled is a Grant that now decides the same question.
@@ -210,8 +216,15 @@ func DecideRequest(r Request, ev RequestEvent) (Request, []Effect, error) {
 		return next, nil, err
 	case Reviewed:
 		return r.reviewed(ev)
+	case ReviewerAsked:
+		next, err := r.askingReviewer(ev)
+		return next, nil, err
+	case VerdictLeft:
+		next, err := r.takingVerdict(ev)
+		return next, nil, err
 	case Settled:
-		if r.Unknown != nil || !ev.Grant.Covers(r.attempt()) {
+		a := r.attempt()
+		if r.Unknown != nil || !ev.Grant.Covers(a) || ev.Grant.Decision == DecisionAllow && a.heldFrom(ev.Grant) != "" {
 			return r, nil, requestConflict("This Grant does not decide this Request.")
 		}
 		if !Before(ev.At, r.ExpiresAt) {
@@ -231,7 +244,7 @@ func DecideRequest(r Request, ev RequestEvent) (Request, []Effect, error) {
 	case RequestCancelledEvent:
 		next := r
 		next.Status, next.UpdatedAt = RequestCancelled, ev.At
-		next.ReviewDueAt = nil
+		next.ReviewDueAt, next.VerdictDueAt = nil, nil
 		next.Revision++
 		return next, nil, nil
 	default:
@@ -264,12 +277,28 @@ func (r Request) mayAnswer(ev Answered) error {
 	if r.Unknown != nil && ev.Rule != nil {
 		return invalid("rule", "a call whose outcome is unknown keeps no Rule")
 	}
+	for _, line := range []TagLine{r.TagLine, ev.TagLine} {
+		if line.Effect != TagEffectHuman || ev.Decision != DecisionAllow {
+			continue
+		}
+		if ev.Scope != ScopeOnce {
+			return invalid("scope", "must be once: the tag "+line.Tag+" is for people alone, so nothing allows this call beforehand")
+		}
+		if ev.Rule != nil {
+			return invalid("rule", "cannot be kept with an allow: the tag "+line.Tag+" is for people alone, so no Rule allows this call")
+		}
+	}
 	return nil
+}
+
+// caution is what the tags and the taint that the Request shows say about its call.
+func (r Request) caution() Caution {
+	return Caution{Tags: r.Tags, TagLine: r.TagLine, Taint: r.Taint, TaintedTag: r.TaintedTag}
 }
 
 // attempt is what the Request asks about, as far as a Grant speaks of it.
 func (r Request) attempt() Attempt {
-	a := Attempt{Bot: r.Bot, Member: r.Member, Chat: r.Chat, Capability: r.Capability, Limit: r.Limit}
+	a := Attempt{Bot: r.Bot, Member: r.Member, Chat: r.Chat, Capability: r.Capability, Limit: r.Limit, Caution: r.caution()}
 	if r.App != nil {
 		a.Revision = r.App.Revision
 	}
@@ -282,7 +311,7 @@ func (r Request) closed(at time.Time, d Decision) Request {
 		r.Status = RequestAllowed
 	}
 	r.Decision, r.UpdatedAt = &d, at
-	r.ReviewDueAt = nil
+	r.ReviewDueAt, r.VerdictDueAt = nil, nil
 	r.Revision++
 	return r
 }
@@ -320,6 +349,9 @@ func (r Request) kept(at time.Time, d Decision, k kept) []Effect {
 		}
 		if r.App != nil {
 			g.Revision = r.App.Revision
+		}
+		if source == SourceRequest && d.By.Tag == TagPerson && decision == DecisionAllow && len(r.Taint) > 0 {
+			g.Shown, g.ShownIn = r.Taint, r.Chat
 		}
 		effects = append(effects, KeepGrant{g})
 	}

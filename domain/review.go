@@ -103,7 +103,7 @@ func (r Request) reviewed(ev Reviewed) (Request, []Effect, error) {
 	switch {
 	case ev.Decision == DecisionDeny:
 		return r.closed(ev.At, d), r.kept(ev.At, d, k), nil
-	case ev.Holds.Outcome == OutcomeAllow:
+	case ev.Holds.Outcome == OutcomeAllow && !r.caution().human():
 		d.Scope = narrower(d.Scope, ev.Holds.Decided.widest())
 		k.parent = ev.Holds.Decided.Grant
 		return r.closed(ev.At, d), r.kept(ev.At, d, k), nil

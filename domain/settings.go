@@ -27,18 +27,6 @@ type Settings struct {
 	Escalation            *Escalation             `json:"escalation"`
 }
 
-// ToolTags gives permission tags to tools by a pattern over connection/tool.
-type ToolTags struct {
-	Tool string   `json:"tool"`
-	Tags []string `json:"tags"`
-}
-
-// ResourceTemplate names the resource of a tool's call, e.g. "mail:{to}".
-type ResourceTemplate struct {
-	Tool     string `json:"tool"`
-	Template string `json:"template"`
-}
-
 // Redaction says what is masked for scripts besides secrets, which always are: what
 // stands under more names, mail addresses and telephone numbers.
 type Redaction struct {
@@ -72,10 +60,6 @@ type Escalation struct {
 	AfterMs int64    `json:"afterMs"`
 	Member  MemberID `json:"member"`
 }
-
-// Tags are the permission tags.
-var Tags = []string{"read", "write", "delete", "external_send", "publish", "spend",
-	"execute_code", "credentials", "permissions", "personal_data", "network"}
 
 // Bounds of settings.
 const (
@@ -159,39 +143,9 @@ func (s Settings) Faults() []Fault {
 			}
 		}
 	}
-	for i, t := range s.ToolTags {
-		if !toolPattern(t.Tool) {
-			add(pathIndex("toolTags", i)+".tool", `must be <ID of the Connection>/<tool>, e.g. "con_7/send_email"`)
-		}
-		for j, tag := range t.Tags {
-			if !slices.Contains(Tags, tag) {
-				add(pathIndex(pathIndex("toolTags", i)+".tags", j), "is not one of: "+strings.Join(Tags, ", "))
-			}
-		}
-	}
-	for _, tag := range slices.Sorted(maps.Keys(s.TagPolicy)) {
-		if !slices.Contains(Tags, tag) {
-			add("tagPolicy."+tag, "is not a tag; the tags are: "+strings.Join(Tags, ", "))
-		}
-		if !slices.Contains([]string{"ask", "release", "human", "deny"}, s.TagPolicy[tag]) {
-			add("tagPolicy."+tag, "must be ask, release, human or deny")
-		}
-	}
-	for i, tag := range s.TaintedTags {
-		if !slices.Contains(Tags, tag) {
-			add(pathIndex("taintedTags", i), "is not one of: "+strings.Join(Tags, ", "))
-		}
-	}
-	for i, source := range s.TrustedSources {
-		if !ValidID(source, PrefixConnection) {
-			add(pathIndex("trustedSources", i), "must be the ID of a Connection")
-		}
-	}
-	for i, r := range s.ResourceTemplates {
-		if !toolPattern(r.Tool) || r.Template == "" || len(r.Template) > maxSettingText {
-			add(pathIndex("resourceTemplates", i), `needs a tool pattern and a template such as "mail:{to}"`)
-		}
-	}
+	s.tagFaults(add)
+	s.sourceFaults(add)
+	s.resourceFaults(add)
 	if len(s.Redaction.Keys) > maxSettingEntries {
 		add("redaction.keys", "has too many entries, at most 1000")
 	}

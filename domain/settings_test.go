@@ -37,7 +37,22 @@ func TestSettingsThatDoNotFit(t *testing.T) {
 		{"tagPolicy.spend", func(s *domain.Settings) { s.TagPolicy = map[string]string{"spend": ""} }},
 		{"taintedTags[0]", func(s *domain.Settings) { s.TaintedTags = []string{"*"} }},
 		{"trustedSources[0]", func(s *domain.Settings) { s.TrustedSources = []string{"con_7"} }},
-		{"resourceTemplates[0]", func(s *domain.Settings) { s.ResourceTemplates = []domain.ResourceTemplate{{Tool: "con_7/x"}} }},
+		{"resourceTemplates[0].template", func(s *domain.Settings) { s.ResourceTemplates = []domain.ResourceTemplate{{Tool: "con_7/x"}} }},
+		{"toolTags[0].tags", func(s *domain.Settings) {
+			s.ToolTags = []domain.ToolTags{{Tool: "*", Tags: append([]string{"read"}, domain.Tags...)}}
+		}},
+		{"toolTags", func(s *domain.Settings) {
+			s.ToolTags = slices.Repeat([]domain.ToolTags{{Tool: "*", Tags: []string{"read"}}}, 1001)
+		}},
+		{"taintedTags", func(s *domain.Settings) { s.TaintedTags = append([]string{"read"}, domain.Tags...) }},
+		{"trustedSources", func(s *domain.Settings) { s.TrustedSources = slices.Repeat([]string{"con_" + hex32}, 1001) }},
+		{"trustedSources[1]", func(s *domain.Settings) { s.TrustedSources = []string{"hook_" + hex32, "bot_" + hex32} }},
+		{"resourceTemplates[0].tool", func(s *domain.Settings) {
+			s.ResourceTemplates = []domain.ResourceTemplate{{Tool: "mail", Template: "mail:{to}"}}
+		}},
+		{"resourceTemplates", func(s *domain.Settings) {
+			s.ResourceTemplates = slices.Repeat([]domain.ResourceTemplate{{Tool: "*", Template: "x"}}, 1001)
+		}},
 		{"redaction.keys[0]", func(s *domain.Settings) { s.Redaction.Keys = []string{""} }},
 		{"redaction.keys[1]", func(s *domain.Settings) { s.Redaction.Keys = []string{"pin", strings.Repeat("x", 101)} }},
 		{"redaction.keys", func(s *domain.Settings) { s.Redaction.Keys = slices.Repeat([]string{"pin"}, 1001) }},

@@ -37,6 +37,7 @@ func TestStatesDocument(t *testing.T) {
 		{"Tool call", "call.go", "CallStatus", domain.CallTransitions, words(domain.CallStatuses())},
 		{"Request", "request.go", "RequestStatus", domain.RequestTransitions, words(domain.RequestStatuses())},
 		{"Delegation", "delegation.go", "DelegationStatus", domain.DelegationTransitions, words(domain.DelegationStatuses())},
+		{"Delivery", "delivery.go", "DeliveryStatus", domain.DeliveryTransitions, words(domain.DeliveryStatuses())},
 	} {
 		comments := stateComments(t, m.file, m.constants)
 		fmt.Fprintf(&page, "\n## %s\n\n```mermaid\n%s```\n\n| state | who moves it on, and what a crash leaves |\n|---|---|\n", m.title, domain.Mermaid(m.table))

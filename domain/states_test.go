@@ -212,6 +212,7 @@ func TestEveryCallStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 			domain.CallEventPaused:  {decide(domain.ProgramPaused{At: later}), decide(domain.ProgramPaused{At: later, Again: true})},
 			domain.CallEventWoken:   {decide(domain.ProgramWoken{At: later})},
 			domain.CallEventParked:  {decide(domain.CallParked{At: later, By: "dlg_1"}), decide(domain.CallParked{At: later})},
+			domain.CallEventDoubted: {decide(domain.Doubted{At: later})},
 			domain.CallEventCarried: {decide(domain.Carried{At: later}), decide(domain.Carried{At: later, Failed: true})},
 		},
 	}.run(t)
@@ -253,7 +254,10 @@ func TestEveryRequestStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 			plan.Capability.Action, plan.OnExpire = domain.ActionPlansRun, domain.DecisionAllow
 			open.Approver = domain.ByBot("bot_0")
 			review.Approver, review.Review = domain.ByBot("bot_0"), "chat_9"
-			return []domain.Request{r, plan, open, review}
+			unread, read := r, r
+			unread.VerdictDueAt = ptr(noon)
+			read.VerdictDueAt, read.VerdictTries = ptr(noon), domain.MaxReadings
+			return []domain.Request{r, plan, open, review, unread, read}
 		},
 		status: func(r domain.Request) string { return string(r.Status) },
 		end:    func(r domain.Request) bool { return r.Status != domain.RequestPending },
@@ -269,6 +273,8 @@ func TestEveryRequestStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 			domain.RequestEventPassed: {decide(domain.Passed{At: noon, Bot: "bot_0", Next: domain.Person("mem_1")}),
 				decide(domain.Passed{At: noon, Bot: "bot_0", Next: domain.Person("mem_2")}), decide(domain.Passed{At: noon, Bot: "bot_0"}),
 				decide(domain.Passed{At: noon, Bot: "bot_0", Next: domain.ByBot("bot_1")}), decide(domain.Passed{At: noon, Bot: "bot_9", Next: domain.Person("mem_1")})},
+			domain.RequestEventAsked:   {decide(domain.ReviewerAsked{At: noon, Until: noon.Add(time.Minute)})},
+			domain.RequestEventVerdict: {decide(domain.VerdictLeft{At: noon, Verdict: &domain.ReviewVerdict{Verdict: domain.VerdictAllow}}), decide(domain.VerdictLeft{At: noon})},
 			domain.RequestEventReviewed: {reviewed(domain.DecisionDeny, domain.Verdict{}), reviewed(domain.DecisionAllow, domain.Verdict{}),
 				reviewed(domain.DecisionAllow, domain.Verdict{Outcome: domain.OutcomeAllow}), reviewed("", domain.Verdict{Outcome: domain.OutcomeAllow})},
 		},

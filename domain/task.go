@@ -26,6 +26,8 @@ const (
 	// TaskRequestReview opens the review of a Request, or sends on what it did not
 	// decide.
 	TaskRequestReview TaskKind = "request.review"
+	// TaskRequestVerdict lets the automatic reviewer read a new Request.
+	TaskRequestVerdict TaskKind = "request.verdict"
 	// TaskBotClose stops the Turns of an archived Bot.
 	TaskBotClose TaskKind = "bot.close"
 	// TaskRulePreview lets the judge read one Rule about earlier Requests.
@@ -44,14 +46,16 @@ const (
 	TaskTriggerFire TaskKind = "trigger.fire"
 	// TaskReminderFire gives a reminder to its Chat.
 	TaskReminderFire TaskKind = "reminder.fire"
+	// TaskWebhookDeliver makes one try of a delivery.
+	TaskWebhookDeliver TaskKind = "webhook.deliver"
 )
 
 // TaskKinds lists every kind, for the worker's table of handlers.
 func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
 		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,
-		TaskRequestReview, TaskRulePreview, TaskProgramRun, TaskReminderFire, TaskTriggerFire,
-		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume}
+		TaskRequestReview, TaskRulePreview, TaskProgramRun, TaskReminderFire, TaskTriggerFire, TaskRequestVerdict,
+		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume, TaskWebhookDeliver}
 }
 
 // Urgency orders tasks. Answers and resumed Turns come before new Turns, those
@@ -71,7 +75,10 @@ const (
 	// UrgencyProgram is running programs. It has workers of its own, so that programs
 	// that use up their time hold up nothing else.
 	UrgencyProgram Urgency = "programs"
-	// UrgencyRest is clean-up and delivery.
+	// UrgencyDelivery is telling outside receivers. It has workers of its own, so that
+	// receivers that do not answer hold up nothing else.
+	UrgencyDelivery Urgency = "deliveries"
+	// UrgencyRest is clean-up.
 	UrgencyRest Urgency = "rest"
 )
 

@@ -110,7 +110,8 @@ type Turn struct {
 	Organization OrganizationID
 	Chat         ChatID
 	Bot          BotID
-	Member       MemberID
+	Member       MemberID // "" in a Channel, when the author is no Member
+	Author       string   // in a Channel: whose input it takes, see Input.Author
 	Authority    []Authority
 	Status       TurnStatus
 	Steps        int // committed model steps

@@ -24,7 +24,7 @@ func playbook(ctx context.Context, request domain.ModelRequest) (domain.ModelRep
 	case domain.PurposeJudge:
 		reply = judgeByScript(request.Script)
 	case domain.PurposeReviewer:
-		return domain.ModelReply{}, final("the playbook does not review yet")
+		reply = verdictByScript(request.Script)
 	default:
 		var err error
 		if reply, err = turnByScript(ctx, request.Script); err != nil {

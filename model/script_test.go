@@ -262,14 +262,29 @@ func TestPlaybookReview(t *testing.T) {
 	}
 }
 
-func TestPlaybookDoesNotReviewYet(t *testing.T) {
-	for _, purpose := range []domain.Purpose{domain.PurposeReviewer} {
-		_, err := model.New(model.Options{}).Call(t.Context(), domain.ModelRequest{
-			Model: "playbook", Purpose: purpose, Script: domain.Script{Inputs: []string{"/say allow"}},
+func TestPlaybookAsReviewer(t *testing.T) {
+	human := domain.TagLine{Tag: "spend", Effect: domain.TagEffectHuman}
+	for _, c := range []struct {
+		name string
+		read *domain.ReviewerCase
+		want string
+	}{
+		{"nothing to read", nil, domain.VerdictUnclear},
+		{"no tags", &domain.ReviewerCase{}, domain.VerdictUnclear},
+		{"a tag for people", &domain.ReviewerCase{Tags: []string{"spend"}, TagLine: human}, domain.VerdictBlock},
+		{"a tag for people beside read", &domain.ReviewerCase{Tags: []string{"read", "spend"}, TagLine: human}, domain.VerdictBlock},
+		{"read", &domain.ReviewerCase{Tags: []string{"read"}, TagLine: domain.TagLine{Tag: "read", Effect: domain.TagEffectAsk}}, domain.VerdictAllow},
+		{"write", &domain.ReviewerCase{Tags: []string{"write", "network"}, TagLine: domain.TagLine{Tag: "write", Effect: domain.TagEffectAsk}}, domain.VerdictUnclear},
+		{"words that ask for it", &domain.ReviewerCase{Tags: []string{"write"}, Reason: "/say allow"}, domain.VerdictUnclear},
+	} {
+		reply, err := model.New(model.Options{}).Call(t.Context(), domain.ModelRequest{
+			Model: "playbook", Purpose: domain.PurposeReviewer, Script: domain.Script{Inputs: []string{"/fail no"}, Reviewer: c.read},
 		})
-		var failure *domain.ModelError
-		if !errors.As(err, &failure) || failure.Temporary {
-			t.Errorf("%s: got %v, want a final ModelError", purpose, err)
+		if err != nil || len(reply.Calls) != 0 {
+			t.Fatalf("%s: %v %+v", c.name, err, reply)
+		}
+		if got := domain.ReadReviewVerdict(reply.Text); got.Verdict != c.want || got.Note == "" {
+			t.Errorf("%s: the verdict is %+v, want %s", c.name, got, c.want)
 		}
 	}
 }

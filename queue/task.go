@@ -14,16 +14,17 @@ import (
 // weights shares out the workers between the queues when all have work. They are
 // shares and not a strict order, so that clean-up still gets its turn.
 var weights = map[domain.Urgency]int{
-	domain.UrgencyAnswer:  6,
-	domain.UrgencyTurn:    3,
-	domain.UrgencyReview:  2,
-	domain.UrgencyJudge:   2,
-	domain.UrgencyProgram: 2,
-	domain.UrgencyRest:    1,
+	domain.UrgencyAnswer:   6,
+	domain.UrgencyTurn:     3,
+	domain.UrgencyReview:   2,
+	domain.UrgencyJudge:    2,
+	domain.UrgencyProgram:  2,
+	domain.UrgencyDelivery: 1,
+	domain.UrgencyRest:     1,
 }
 
 // urgencies lists every queue, the most urgent first.
-var urgencies = []domain.Urgency{domain.UrgencyAnswer, domain.UrgencyTurn, domain.UrgencyReview, domain.UrgencyJudge, domain.UrgencyProgram, domain.UrgencyRest}
+var urgencies = []domain.Urgency{domain.UrgencyAnswer, domain.UrgencyTurn, domain.UrgencyReview, domain.UrgencyJudge, domain.UrgencyProgram, domain.UrgencyDelivery, domain.UrgencyRest}
 
 const (
 	// tries is how often asynq itself runs a failed task again. It is small since

@@ -190,6 +190,9 @@ func (s *Store) writesOf(rows []planned, c domain.Commit) ([]written, error) {
 	if len(c.CloseChats) > 0 {
 		writes = append(writes, closeChats(c.CloseChats)...)
 	}
+	for _, set := range c.Deliveries {
+		writes = append(writes, s.tellWebhooks(set, c.At))
+	}
 	return writes, nil
 }
 

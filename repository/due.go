@@ -39,6 +39,8 @@ var dues = map[domain.TaskKind]due{
 		WHERE status = 'checking' AND due_at <= ? ORDER BY due_at LIMIT ?`},
 	domain.TaskRequestReview: {times: 1, urgency: domain.UrgencyReview, query: `SELECT id, version, review_due_at AS due_at FROM requests
 		WHERE review_due_at <= ? ORDER BY review_due_at LIMIT ?`},
+	domain.TaskRequestVerdict: {times: 1, urgency: domain.UrgencyJudge, query: `SELECT id, verdict_due_at / 1000 AS version, verdict_due_at AS due_at
+		FROM requests WHERE verdict_due_at <= ? ORDER BY verdict_due_at LIMIT ?`},
 	domain.TaskRulePreview: {times: 1, urgency: domain.UrgencyJudge, query: `SELECT id, version, due_at FROM previews
 		WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
 	domain.TaskTriggerFire: {times: 1, urgency: domain.UrgencyTurn, query: `SELECT id, next_at / 1000 AS version, next_at AS due_at FROM triggers
@@ -51,6 +53,8 @@ var dues = map[domain.TaskKind]due{
 		WHERE closing_due_at <= ? ORDER BY closing_due_at LIMIT ?`},
 	domain.TaskWorkResume: {times: 1, urgency: domain.UrgencyAnswer, query: `SELECT id, version, resume_due_at AS due_at FROM delegations
 		WHERE resume_due_at <= ? ORDER BY resume_due_at LIMIT ?`},
+	domain.TaskWebhookDeliver: {times: 1, urgency: domain.UrgencyDelivery, query: `SELECT id, version, due_at FROM deliveries
+		WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
 	domain.TaskTokenClose: {times: 2, urgency: domain.UrgencyRest, query: `SELECT id, version, closing_due_at AS due_at FROM tokens
 		WHERE closing_due_at <= ? UNION ALL SELECT id, version, closing_due_at AS due_at FROM members
 		WHERE closing_due_at <= ? ORDER BY due_at LIMIT ?`},
@@ -59,8 +63,8 @@ var dues = map[domain.TaskKind]due{
 }
 
 // Due gives open rows of one kind whose due_at has come, oldest first. The Version
-// is that of the row; for a Request it is expiresAt in milliseconds, for a reminder its
-// due time. For
+// is that of the row; for a Request that elapses or waits for a verdict, for a reminder,
+// a trigger and a time limit of work it is that time in milliseconds. For
 // token.close the ID is that of a token or of a Member.
 func (s *Store) Due(ctx context.Context, kind domain.TaskKind, now time.Time, limit int) ([]domain.DueRow, error) {
 	d, ok := dues[kind]

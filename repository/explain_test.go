@@ -13,7 +13,7 @@ import (
 // largeTables are those that grow with use; a statement that reads one of them from
 // end to end is a fault.
 var largeTables = []string{"rules", "previews", "turns", "calls", "requests", "events", "items", "inputs", "chats", "grants", "kept_answers", "tokens", "members",
-	"bots", "connections", "reminders", "usage", "delegations", "audit_entries", "audit_links"}
+	"bots", "connections", "reminders", "usage", "delegations", "audit_entries", "audit_links", "webhooks", "deliveries", "channels"}
 
 // rows of each large table, spread over many Members, Chats and Turns.
 const plentyRows = "WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < 20000) "
@@ -62,6 +62,13 @@ var plenty = []string{
 		0, CASE WHEN i % 50 = 1 THEN 9000000000000000 + i END, CASE WHEN i % 50 = 5 THEN 9000000000000000 + i END, CASE WHEN i % 50 = 10 THEN 9000000000000000 + i END,
 		CASE WHEN i % 5 = 0 THEN 9000000000000000 + i END, CASE WHEN i % 50 = 15 THEN 'dlg_' || (i - 5) ELSE '' END, CASE WHEN i % 5 > 0 THEN 0 END, 0, 0, 1 FROM g`,
 	`UPDATE chats SET kind = 'task', parent = '{"chat":"chat_9","delegation":"dlg_1"}', delegation_id = 'dlg_9', last_turn_id = 'turn_1' WHERE id = 'chat_1'`,
+	`INSERT INTO webhooks (id, organization_id, member_id, whole, url, events, enabled, disabled_why, created_at, updated_at, version) ` + plentyRows +
+		`SELECT 'hook_' || i, 'org_' || (i % 500), 'mem_' || (i % 500), i % 100 = 0, '', '["request.pending"]', i > 0, '', 0, 0, 1 FROM g`,
+	`INSERT INTO channels (id, organization_id, member_id, name, bot_id, url, actors, enabled, disabled_why, created_at, updated_at, version) ` + plentyRows +
+		`SELECT 'chn_' || i, 'org_' || (i % 500), 'mem_' || (i % 500), '', '', '', '', i > 0, '', 0, 0, 1 FROM g`,
+	`INSERT INTO deliveries (id, organization_id, webhook_id, member_id, event, payload, status, tries, outcome, due_at, ended_at, created_at, updated_at, version) ` +
+		plentyRows + `SELECT 'dlv_' || i, 'org_1', 'hook_' || (i % 500), 'mem_1', '', '{}', CASE WHEN i % 4 = 0 THEN 'pending' ELSE 'delivered' END, 1, '',
+		CASE WHEN i % 4 = 0 THEN 9000000000000000 + i END, CASE WHEN i % 4 > 0 THEN 9000000000000000 + i END, 0, 0, 1 FROM g`,
 	`INSERT INTO items (chat_id, sequence, turn_id, step, kind, author, text, call_id, created_at) ` + plentyRows +
 		`SELECT 'chat_' || (i % 500), i, '', 0, '', '', 'some text of a message', '', 0 FROM g`,
 	`INSERT INTO inputs (id, chat_id, sequence, kind, author, text, authority, created_at) ` + plentyRows +
@@ -128,7 +135,7 @@ func TestEveryHotStatementReadsAnIndex(t *testing.T) {
 }
 
 // aliases are the short names that joined statements give to tables.
-var aliases = map[string]string{"t": "turns", "c": "chats", "d": "delegations", "k": "calls", "r": "requests", "b": "bots", "n": "connections", "m": "members"}
+var aliases = map[string]string{"t": "turns", "c": "chats", "d": "delegations", "k": "calls", "r": "requests", "b": "bots", "n": "connections", "m": "members", "w": "webhooks"}
 
 func isLarge(name string) bool {
 	if full, ok := aliases[name]; ok {
@@ -196,6 +203,23 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.Names(ctx, "org_1", []domain.BotID{"bot_1", "bot_2"}, []domain.ConnectionID{"con_1"}))
 	use(s.Preview(ctx, "prv_1"))
 	use(s.ForgetPreviews(ctx, now, 20))
+	use(s.Webhook(ctx, "hook_1"))
+	use(s.Webhooks(ctx, "org_1", "mem_1", true, page))
+	use(s.Webhooks(ctx, "org_1", "mem_1", false, page))
+	use(s.Delivery(ctx, "dlv_1"))
+	use(s.Deliveries(ctx, "hook_1", "", page))
+	use(s.Deliveries(ctx, "hook_1", domain.DeliveryDead, page))
+	use(s.ForgetDeliveries(ctx, domain.DeliveryDelivered, now, 20))
+	use(s.Channel(ctx, "chn_1"))
+	use(s.Channels(ctx, "org_1", "mem_1", true, page))
+	use(s.Channels(ctx, "org_1", "mem_1", false, page))
+	_, err := s.ChannelChat(ctx, "chn_1", "main")
+	if !domain.IsCode(err, domain.CodeNotFound) {
+		t.Fatal(err)
+	}
+	use(s.ChannelDeliveries(ctx, "chn_1", "", page))
+	use(s.ChannelDeliveries(ctx, "chn_1", domain.DeliveryDead, page))
+	use(s.PendingVia(ctx, "org_1", "mem_1", "req_1", 20))
 	use(s.OpenTurns(ctx, "bot_1", 20))
 	use(s.PushCall(ctx, "call_1", 1, now))
 	must(t, s.Beat(ctx, now.Add(-time.Hour), time.Minute))
@@ -255,6 +279,9 @@ func useEverything(t *testing.T, s *repository.Store) {
 		Cost: &domain.WorkCost{Path: []domain.DelegationID{"dlg_5", "dlg_4"}, Nanos: 1}, StopWork: &domain.StopWork{Chat: "chat_10"}, Taken: []domain.InputID{"ntc_1"},
 		CloseChats: []domain.ChatID{"chat_2"}, CloseReminders: []domain.ChatID{"chat_3"}, Reminded: []domain.ReminderID{"ntc_1"},
 		Kept: &domain.KeptAnswer{Member: "mem_1", Key: "new"}}))
+	must(t, s.Commit(ctx, domain.Commit{Rows: []domain.Row{&chat, &turn}, Taken: []domain.InputID{"ntc_1"}, CloseChats: []domain.ChatID{"chat_2"},
+		Kept:       &domain.KeptAnswer{Member: "mem_1", Key: "new"},
+		Deliveries: []*domain.Deliveries{{Organization: "org_1", Prefix: "dlv_x", News: []domain.News{{Member: "mem_1", Event: domain.HookRequestPending, Payload: "{}"}}}}}))
 }
 
 func TestFactsTakeFewStatements(t *testing.T) {

@@ -269,37 +269,48 @@ type rightsRow struct {
 	Token  tokenRow  `gorm:"embedded;embeddedPrefix:t_"`
 }
 
+// rightsQuery puts every token beside every Member: a token may have posted what another
+// Member wrote. Few stand behind one Turn.
 var rightsQuery = sync.OnceValue(func() string {
 	return "SELECT " + columns[memberRow]("m", "m_") + ", " + columns[tokenRow]("t", "t_") +
-		" FROM tokens t JOIN members m ON m.id = t.member_id WHERE t.id IN ?"
+		" FROM tokens t JOIN members m ON m.id IN ? WHERE t.id IN ?"
 })
 
 // askRights reads the Members and tokens behind a Turn, in the order of its
-// authorities. One that is missing is an error: leaving it out would widen what the
-// Turn may do.
+// authorities. One that is missing, or a token that is not whose it should be, is an
+// error: leaving it out would widen what the Turn may do.
 func askRights(into *[]domain.Rights, authority []domain.Authority) question {
-	tokens := make([]domain.TokenID, len(authority))
-	for i, a := range authority {
-		tokens[i] = a.Token
+	var tokens []domain.TokenID
+	var members []domain.MemberID
+	for _, a := range authority {
+		tokens, members = append(tokens, a.Token), append(members, a.Bearer())
+		if a.Member != "" {
+			members = append(members, a.Member)
+		}
 	}
 	slices.Sort(tokens)
-	tokens = slices.Compact(tokens)
-	return asking("read the rights", func(db *gorm.DB) *gorm.DB { return db.Raw(rightsQuery(), tokens) }, func(rows []rightsRow) error {
+	slices.Sort(members)
+	tokens, members = slices.Compact(tokens), slices.Compact(members)
+	return asking("read the rights", func(db *gorm.DB) *gorm.DB { return db.Raw(rightsQuery(), members, tokens) }, func(rows []rightsRow) error {
 		if len(authority) == 0 {
 			return nil
 		}
-		found := make(map[domain.Authority]domain.Rights, len(rows))
+		foundTokens, foundMembers := map[domain.TokenID]domain.Token{}, map[domain.MemberID]domain.Member{}
 		for _, row := range rows {
-			found[domain.Authority{Member: row.Member.ID, Token: row.Token.ID}] =
-				domain.Rights{Member: row.Member.domain(), Token: row.Token.domain()}
+			foundTokens[row.Token.ID], foundMembers[row.Member.ID] = row.Token.domain(), row.Member.domain()
 		}
 		rights := make([]domain.Rights, len(authority))
 		for i, a := range authority {
-			r, ok := found[a]
-			if !ok {
+			token, there := foundTokens[a.Token]
+			bearer, known := foundMembers[a.Bearer()]
+			member, named := foundMembers[a.Member]
+			if !there || !known || token.Member != a.Bearer() || a.Member != "" && !named {
 				return domain.Errorf(domain.CodeInternal, "AuthorityMissing", "The token or the Member behind this work is not there.")
 			}
-			rights[i] = r
+			rights[i] = domain.Rights{Member: member, Token: token}
+			if a.Via != "" {
+				rights[i].Via = &bearer
+			}
 		}
 		*into = rights
 		return nil

@@ -15,7 +15,10 @@ type chatRow struct {
 	Parent         document[*domain.ChatParent] `gorm:"<-:create"`
 	DelegationID   domain.DelegationID
 	RequestID      domain.RequestID `gorm:"<-:create"`
-	Tainted        bool
+	ChannelID      domain.ChannelID `gorm:"<-:create"`
+	Outside        string           `gorm:"<-:create"`
+	Tainted        bool             // that there is taint, for whoever reads the table
+	Taint          document[domain.Taint]
 	TurnID         domain.TurnID
 	LastTurnID     domain.TurnID
 	LastItem       int64
@@ -35,8 +38,8 @@ func fromChat(c *domain.Chat, version int64) chatRow {
 	if c.Plan != (domain.PlanTerms{}) {
 		plan = &c.Plan
 	}
-	return chatRow{Plan: documentOf(plan), RequestID: c.Request, ArchivedAt: microsOrNil(c.ArchivedAt), ID: c.ID, OrganizationID: c.Organization, MemberID: c.Member, BotID: c.Bot, Kind: c.Kind,
-		Mode: c.Mode, Title: c.Title, Status: c.Status, Parent: documentOf(c.Parent), Tainted: c.Tainted,
+	return chatRow{Plan: documentOf(plan), RequestID: c.Request, ChannelID: c.Channel, Outside: c.Outside, ArchivedAt: microsOrNil(c.ArchivedAt), ID: c.ID, OrganizationID: c.Organization, MemberID: c.Member, BotID: c.Bot, Kind: c.Kind,
+		Mode: c.Mode, Title: c.Title, Status: c.Status, Parent: documentOf(c.Parent), Tainted: c.Tainted(), Taint: documentOf(c.Taint),
 		DelegationID: c.Delegation(), TurnID: c.Turn, LastTurnID: c.LastTurn, LastItem: c.LastItem, LastEvent: c.LastEvent, LastInput: c.LastInput,
 		Deleted: microsOrNil(c.DeletedAt), Created: micros(c.CreatedAt), Updated: micros(c.UpdatedAt), Version: version}
 }
@@ -50,8 +53,8 @@ func (r chatRow) domain() domain.Chat {
 	if parent != nil {
 		parent = &domain.ChatParent{Chat: parent.Chat, Delegation: r.DelegationID}
 	}
-	return domain.Chat{Plan: plan, Request: r.RequestID, ArchivedAt: momentOrNil(r.ArchivedAt), ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID, Kind: r.Kind,
-		Mode: r.Mode, Title: r.Title, Status: r.Status, Parent: parent, Tainted: r.Tainted,
+	return domain.Chat{Plan: plan, Request: r.RequestID, Channel: r.ChannelID, Outside: r.Outside, ArchivedAt: momentOrNil(r.ArchivedAt), ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID, Kind: r.Kind,
+		Mode: r.Mode, Title: r.Title, Status: r.Status, Parent: parent, Taint: r.Taint.value,
 		Turn: r.TurnID, LastTurn: r.LastTurnID, LastItem: r.LastItem, LastEvent: r.LastEvent, LastInput: r.LastInput,
 		DeletedAt: momentOrNil(r.Deleted), CreatedAt: moment(r.Created), UpdatedAt: moment(r.Updated), Version: r.Version}
 }
@@ -92,6 +95,7 @@ type inputRow struct {
 	Text      string
 	Topic     domain.Topic
 	Authority document[[]domain.Authority]
+	Taint     document[domain.Taint]
 	Created   int64 `gorm:"column:created_at"`
 }
 
@@ -99,10 +103,10 @@ func (inputRow) TableName() string { return "inputs" }
 
 func fromInput(i *domain.Input) inputRow {
 	return inputRow{ID: i.ID, ChatID: i.Chat, Sequence: i.Sequence, Kind: i.Kind, Author: i.From, Text: i.Text, Topic: i.Topic,
-		Authority: documentOf(i.Authority), Created: micros(i.CreatedAt)}
+		Authority: documentOf(i.Authority), Taint: documentOf(i.Taint), Created: micros(i.CreatedAt)}
 }
 
 func (r inputRow) domain() domain.Input {
 	return domain.Input{ID: r.ID, Chat: r.ChatID, Sequence: r.Sequence, Kind: r.Kind, From: r.Author, Text: r.Text, Topic: r.Topic,
-		Authority: r.Authority.value, CreatedAt: moment(r.Created)}
+		Authority: r.Authority.value, Taint: r.Taint.value, CreatedAt: moment(r.Created)}
 }

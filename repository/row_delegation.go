@@ -22,6 +22,7 @@ type delegationRow struct {
 	Task           string `gorm:"<-:create"`
 	Reason         string `gorm:"<-:create"`
 	Result         string
+	Taint          document[domain.Taint]
 	Limits         document[domain.Limits] `gorm:"<-:create"`
 	Authority      document[[]domain.Authority]
 	Steps          int64
@@ -52,7 +53,7 @@ func (delegationRow) TableName() string { return "delegations" }
 func fromDelegation(g *domain.Delegation, version int64) delegationRow {
 	return delegationRow{ID: g.ID, OrganizationID: g.Organization, MemberID: g.Member, ExecutionID: g.Execution, AboveID: g.Above,
 		ParentChatID: g.Parent.Chat, ParentTurnID: g.Parent.Turn, ParentCallID: g.Parent.Call, TriggerID: g.Trigger, GiverID: g.Giver,
-		BotID: g.Bot, ChatID: g.Chat, Status: g.Status, Task: g.Task, Reason: g.Reason, Result: g.Result, Limits: documentOf(g.Limits),
+		BotID: g.Bot, ChatID: g.Chat, Status: g.Status, Task: g.Task, Reason: g.Reason, Result: g.Result, Taint: documentOf(g.Taint), Limits: documentOf(g.Limits),
 		Authority: documentOf(g.Authority), Steps: g.Steps, CostNanos: g.CostNanos, StartedAt: microsOrNil(g.StartedAt),
 		Clock: documentOf(g.Clock), Pause: documentOf(g.Pause), CallID: g.Call, Gate: g.Gate, StoppingAt: microsOrNil(g.StoppingAt), StopWhy: g.StopWhy,
 		Notice: g.Notice, FirstEvent: g.FirstEvent, LastEvent: g.LastEvent, NoticeDueAt: microsOrNil(g.NoticeDueAt),
@@ -64,7 +65,7 @@ func (r delegationRow) domain() domain.Delegation {
 	return domain.Delegation{ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Execution: r.ExecutionID, Above: r.AboveID,
 		Parent:  domain.WorkParent{Chat: r.ParentChatID, Turn: r.ParentTurnID, Call: r.ParentCallID},
 		Trigger: r.TriggerID, Giver: r.GiverID, Bot: r.BotID, Chat: r.ChatID, Status: r.Status, Task: r.Task, Reason: r.Reason,
-		Result: r.Result, Limits: r.Limits.value, Authority: r.Authority.value, Steps: r.Steps, CostNanos: r.CostNanos,
+		Result: r.Result, Taint: r.Taint.value, Limits: r.Limits.value, Authority: r.Authority.value, Steps: r.Steps, CostNanos: r.CostNanos,
 		StartedAt: momentOrNil(r.StartedAt), Clock: r.Clock.value, Pause: r.Pause.value, Call: r.CallID, Gate: r.Gate,
 		StoppingAt: momentOrNil(r.StoppingAt), StopWhy: r.StopWhy, Notice: r.Notice, FirstEvent: r.FirstEvent, LastEvent: r.LastEvent,
 		NoticeDueAt: momentOrNil(r.NoticeDueAt), ClosingDueAt: momentOrNil(r.ClosingDueAt), ResumeDueAt: momentOrNil(r.ResumeDueAt),

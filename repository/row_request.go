@@ -31,8 +31,14 @@ type requestRow struct {
 	OnExpire       string                      `gorm:"<-:create"`
 	Unknown        document[*domain.Unknown]   `gorm:"<-:create"`
 	Endorsements   document[[]domain.Endorsement]
-	Tags           document[[]string] `gorm:"<-:create"`
+	Tags           document[[]string]       `gorm:"<-:create"`
+	TagLine        document[domain.TagLine] `gorm:"<-:create"`
+	Taint          document[domain.Taint]   `gorm:"<-:create"`
+	TaintedTag     string                   `gorm:"<-:create"`
+	Resource       string                   `gorm:"<-:create"`
 	ReviewVerdict  document[*domain.ReviewVerdict]
+	VerdictDueAt   *int64
+	VerdictTries   int
 	ReviewID       domain.ChatID
 	ReviewDueAt    *int64
 	Status         domain.RequestStatus
@@ -54,7 +60,8 @@ func fromRequest(q *domain.Request, version int64) requestRow {
 		ApproverGrant: q.Approver.Grant, ApproverRule: q.Approver.Rule, Chain: documentOf(q.Chain), ChatID: q.Chat,
 		TurnID: q.Turn, CallID: q.Call, AskedID: q.Asked, DelegationID: q.Delegation, LimitKind: q.Limit, Arguments: string(q.Arguments), App: documentOf(q.App),
 		Unknown: documentOf(q.Unknown), Endorsements: documentOf(q.Endorsements), Tags: documentOf(q.Tags),
-		ReviewVerdict: documentOf(q.ReviewVerdict), Status: q.Status, Decision: documentOf(q.Decision), Receipt: q.Receipt, Revision: q.Revision,
+		TagLine: documentOf(q.TagLine), Taint: documentOf(q.Taint), TaintedTag: q.TaintedTag, Resource: q.Resource,
+		ReviewVerdict: documentOf(q.ReviewVerdict), VerdictDueAt: microsOrNil(q.VerdictDueAt), VerdictTries: q.VerdictTries, Status: q.Status, Decision: documentOf(q.Decision), Receipt: q.Receipt, Revision: q.Revision,
 		Created: micros(q.CreatedAt), ExpiresAt: micros(q.ExpiresAt), Updated: micros(q.UpdatedAt), Version: version}
 }
 
@@ -64,7 +71,8 @@ func (r requestRow) domain() domain.Request {
 		Approver: domain.Actor{Tag: r.ApproverTag, User: r.ApproverUser, Bot: r.ApproverBot, Grant: r.ApproverGrant,
 			Rule: r.ApproverRule}, Chain: r.Chain.value, Chat: r.ChatID, Turn: r.TurnID, Call: r.CallID,
 		Asked: r.AskedID, Delegation: r.DelegationID, Limit: r.LimitKind, Arguments: raw(r.Arguments), App: r.App.value, Unknown: r.Unknown.value,
-		Endorsements: r.Endorsements.value, Tags: r.Tags.value, ReviewVerdict: r.ReviewVerdict.value, Status: r.Status,
+		Endorsements: r.Endorsements.value, Tags: r.Tags.value, TagLine: r.TagLine.value, Taint: r.Taint.value,
+		TaintedTag: r.TaintedTag, Resource: r.Resource, VerdictDueAt: momentOrNil(r.VerdictDueAt), VerdictTries: r.VerdictTries, ReviewVerdict: r.ReviewVerdict.value, Status: r.Status,
 		Decision: r.Decision.value, Receipt: r.Receipt, Revision: r.Revision, CreatedAt: moment(r.Created), ExpiresAt: moment(r.ExpiresAt),
 		UpdatedAt: moment(r.Updated), Version: r.Version}
 }

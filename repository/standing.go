@@ -62,7 +62,7 @@ func (s *Store) Standing(ctx context.Context, now time.Time) (domain.Standing, e
 		+ (SELECT COUNT(*) FROM bots WHERE closing_due_at < ?)
 		+ (SELECT COUNT(*) FROM requests WHERE review_due_at < ?)
 		+ (SELECT COUNT(*) FROM previews WHERE due_at < ?)
-		+ (SELECT COUNT(*) FROM reminders WHERE due_at < ?)`, line, line, line, line, line, line, line, line, line, line, line).
+		+ (SELECT COUNT(*) FROM reminders WHERE due_at < ?) + (SELECT COUNT(*) FROM deliveries WHERE due_at < ?)`, line, line, line, line, line, line, line, line, line, line, line, line).
 		Scan(&standing.Overdue).Error; err != nil {
 		return domain.Standing{}, s.wrap(ctx, "count overdue rows", err)
 	}

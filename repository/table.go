@@ -69,6 +69,9 @@ var tables = []table{
 	tableOf("triggers", fromTrigger),
 	tableOf("signing_keys", fromSigningKey),
 	tableOf("audit_heads", fromHead),
+	tableOf("webhooks", fromWebhook),
+	tableOf("deliveries", fromDelivery),
+	tableOf("channels", fromChannel),
 }
 
 // placeOf gives a row's index in tables and where its version is.
@@ -110,6 +113,12 @@ func placeOf(row domain.Row) (int, *int64, error) {
 		return 16, &row.Version, nil
 	case *domain.AuditHead:
 		return 17, &row.Version, nil
+	case *domain.Webhook:
+		return 18, &row.Version, nil
+	case *domain.Delivery:
+		return 19, &row.Version, nil
+	case *domain.Channel:
+		return 20, &row.Version, nil
 	}
 	return 0, nil, domain.Errorf(domain.CodeInternal, "CommitRow", "No table keeps a %s.", fmt.Sprintf("%T", row))
 }

@@ -38,21 +38,25 @@ func askAbove(into *[]domain.Delegation, id domain.DelegationID) question {
 	return askList("read the work above", into, delegationRow.domain, func(db *gorm.DB) *gorm.DB { return db.Raw(aboveText(), id) })
 }
 
-// openWorkQuery counts what keeps the work of a Chat open. Calls that the Chat's own
-// pause made are among the work calls.
+// openWorkQuery counts what keeps the work of a Chat open. Rounds that a person started
+// below it, further down, are among what it gave; calls that its own pause made are
+// among the work calls.
 const openWorkQuery = `SELECT
-	(SELECT count(*) FROM delegations WHERE parent_chat_id = ? AND ended_at IS NULL) AS given,
+	(SELECT count(*) FROM delegations WHERE parent_chat_id = ? AND ended_at IS NULL)
+		+ (SELECT count(*) FROM delegations WHERE above_id = ? AND above_id <> '' AND ended_at IS NULL AND parent_chat_id <> ?) AS given,
+	(SELECT count(*) FROM delegations WHERE parent_chat_id = ? AND notice_due_at IS NOT NULL) AS untold,
 	(SELECT count(*) FROM requests WHERE chat_id = ? AND status = 'pending')
 		+ (SELECT count(*) FROM calls WHERE chat_id = ? AND step = -1 AND ended_at IS NULL) AS requests,
 	(SELECT count(*) FROM calls WHERE chat_id = ? AND status IN ('sending', 'unknown') AND ended_at IS NULL) AS out,
 	(SELECT count(*) FROM reminders WHERE chat_id = ?) AS reminders`
 
-func askOpenWork(into *domain.OpenWork, chat domain.ChatID) question {
-	type row struct{ Given, Requests, Out, Reminders int64 }
+func askOpenWork(into *domain.OpenWork, of domain.Chat) question {
+	chat := of.ID
+	type row struct{ Given, Untold, Requests, Out, Reminders int64 }
 	return askOne("count of open work", func(r row) error {
-		*into = domain.OpenWork{Given: r.Given, Requests: r.Requests, Out: r.Out, Reminders: r.Reminders}
+		*into = domain.OpenWork{Given: r.Given, Untold: r.Untold, Requests: r.Requests, Out: r.Out, Reminders: r.Reminders}
 		return nil
-	}, openWorkQuery, chat, chat, chat, chat, chat)
+	}, openWorkQuery, chat, of.Delegation(), chat, chat, chat, chat, chat, chat)
 }
 
 // askWork reads what a decision about a task Chat needs beside the Chat; nothing for
@@ -63,7 +67,7 @@ func askWork(path *[]domain.Delegation, open *domain.OpenWork, chat domain.Chat)
 	}
 	questions := []question{askPath(path, chat.Delegation())}
 	if open != nil {
-		questions = append(questions, askOpenWork(open, chat.ID))
+		questions = append(questions, askOpenWork(open, chat))
 	}
 	return questions
 }

@@ -147,6 +147,9 @@ func (s *Scheduler) clean(ctx context.Context) {
 			if err := s.Engine.ForgetAnswers(ctx); err != nil && ctx.Err() == nil {
 				s.Logger.Warn("kept answers whose time is up were not deleted", "error", err)
 			}
+			if err := s.Engine.ForgetDeliveries(ctx); err != nil && ctx.Err() == nil {
+				s.Logger.Warn("deliveries that ended long ago were not deleted", "error", err)
+			}
 		case <-ctx.Done():
 			return
 		}

@@ -10,6 +10,7 @@ import (
 type Metrics struct {
 	models *prometheus.CounterVec
 	calls  *prometheus.CounterVec
+	hooks  *prometheus.CounterVec
 }
 
 // NewMetrics registers the counters of workers.
@@ -19,8 +20,10 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Model calls by outcome."}, []string{"outcome"}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "openbot_tool_calls_total",
 			Help: "Tool calls that went out, by kind and outcome."}, []string{"kind", "outcome"}),
+		hooks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "openbot_webhook_tries_total",
+			Help: "Messages that went out to receivers, by event and outcome."}, []string{"event", "outcome"}),
 	}
-	registry.MustRegister(m.models, m.calls)
+	registry.MustRegister(m.models, m.calls, m.hooks)
 	return m
 }
 
@@ -33,5 +36,11 @@ func (m *Metrics) model(outcome string) {
 func (m *Metrics) call(kind domain.CallKind, outcome string) {
 	if m != nil {
 		m.calls.WithLabelValues(string(kind), outcome).Inc()
+	}
+}
+
+func (m *Metrics) hook(event, outcome string) {
+	if m != nil {
+		m.hooks.WithLabelValues(event, outcome).Inc()
 	}
 }

@@ -41,7 +41,7 @@ func TestTheLedgerHoldsAllThatModelsUsed(t *testing.T) {
 	t.Cleanup(playbook.Close)
 	rung := &bell{}
 	models := &counting{Models: playbook}
-	e := engine.New(engine.Options{Store: store, Ringer: rung, Live: silence{}, Models: models, DefaultModel: "playbook"})
+	e := engine.New(engine.Options{Store: store, Ringer: rung, Live: silence{}, Models: models, Sealer: plain{}, DefaultModel: "playbook"})
 	w := worker.New(worker.Options{Engine: e, Models: models})
 	secret, err := e.FirstStart(ctx, "")
 	must(t, err)

@@ -19,6 +19,8 @@ type Options struct {
 	Models engine.Models
 	Apps   engine.Apps
 	Hosts  engine.Hosts
+	// Hooks tells outside receivers.
+	Hooks engine.Hooks
 	// Programs runs the programs of Bots.
 	Programs engine.Programs
 	Logger   *slog.Logger
@@ -70,6 +72,9 @@ func New(o Options) *Worker {
 		domain.TaskTriggerFire: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.FireTrigger(ctx, domain.TriggerID(t.Subject))
 		},
+		domain.TaskRequestVerdict: func(ctx context.Context, t domain.Task) error {
+			return w.readRequest(ctx, domain.RequestID(t.Subject))
+		},
 		domain.TaskWorkElapse: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.ElapseWork(ctx, domain.DelegationID(t.Subject))
 		},
@@ -87,6 +92,9 @@ func New(o Options) *Worker {
 		},
 		domain.TaskBotClose: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.CloseBot(ctx, domain.BotID(t.Subject))
+		},
+		domain.TaskWebhookDeliver: func(ctx context.Context, t domain.Task) error {
+			return w.deliver(ctx, domain.DeliveryID(t.Subject), t.Revision)
 		},
 		domain.TaskTokenClose: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.CloseRights(ctx, t.Subject)

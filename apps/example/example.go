@@ -95,7 +95,7 @@ func addMail(server *mcp.Server, s *store) {
 		})
 	mcp.AddTool(server, &mcp.Tool{Name: "send_email", Title: "Send an email",
 		Description: "Sends an email. Each call sends one more; it cannot be taken back.",
-		Annotations: &mcp.ToolAnnotations{DestructiveHint: flag(true), OpenWorldHint: flag(true)}},
+		Annotations: &mcp.ToolAnnotations{DestructiveHint: flag(false), OpenWorldHint: flag(true)}},
 		func(_ context.Context, _ *mcp.CallToolRequest, in mailInput) (*mcp.CallToolResult, any, error) {
 			id, err := s.send(in)
 			if err != nil {

@@ -97,7 +97,7 @@ func (e *Engine) planTool(ctx context.Context, d *draft, w *stepWork, call domai
 	checked := domain.Checked{At: d.at, Verdict: verdict, Result: domain.TextDenied(verdict.Decided, verdict.Reason)}
 	var request *domain.Request
 	if verdict.Outcome == domain.OutcomeAsk {
-		request = newRequest(d.at, &call, w.program, &w.chat, w.facts.Organization.Settings, w.bot.ID, w.chain(), verdict.Approver)
+		request = newRequest(d.at, &call, w.program, &w.chat, w.facts.Organization.Settings, w.bot.ID, w.chain(), verdict)
 		checked.Request = request.ID
 	}
 	next, err := domain.DecideCall(call, checked)
@@ -153,6 +153,7 @@ func (e *Engine) attempt(ctx context.Context, at time.Time, call *domain.Call, t
 	}
 	a.Capability, a.Revision = call.Capability, call.Revision
 	a.Exempt = exemption(settings, *call, t.host)
+	a.Caution = caution(settings, *call, t.connection, t.host, w.chat.Taint)
 	call.Repeatable = repeatable(settings, *call, t.host)
 	return a, "", nil
 }
@@ -229,11 +230,16 @@ func asked(c domain.Call) domain.CallID {
 
 // newRequest makes the Request about a call. One that a program makes shows the
 // program; a plan shows itself, with the time and the end that a person set for it.
-func newRequest(at time.Time, c, program *domain.Call, chat *domain.Chat, s domain.Settings, bot domain.BotID, chain []domain.BotID, approver domain.Actor) *domain.Request {
+func newRequest(at time.Time, c, program *domain.Call, chat *domain.Chat, s domain.Settings, bot domain.BotID, chain []domain.BotID, v domain.Verdict) *domain.Request {
 	r := &domain.Request{ID: newID[domain.RequestID](domain.PrefixRequest), Organization: c.Organization, Member: c.Member,
-		Bot: bot, Capability: c.Capability, Reason: c.Reason, Approver: approver, Chain: chain, Chat: c.Chat, Turn: c.Turn, Call: c.ID,
-		Asked: asked(*c), Delegation: c.Delegation, Code: domain.ShownCode(*c, program), Arguments: c.Arguments, Endorsements: []domain.Endorsement{}, Tags: []string{}, Status: domain.RequestPending,
+		Bot: bot, Capability: c.Capability, Reason: c.Reason, Approver: v.Approver, Chain: chain, Chat: c.Chat, Turn: c.Turn, Call: c.ID,
+		Asked: asked(*c), Delegation: c.Delegation, Code: domain.ShownCode(*c, program), Arguments: c.Arguments, Endorsements: []domain.Endorsement{}, Status: domain.RequestPending,
 		CreatedAt: at, UpdatedAt: at, ExpiresAt: at.Add(s.RequestTimeout())}
+	explain(r, s, *c, v.Caution)
+	if s.Reviewer.Enabled {
+		due := at.Add(domain.RunnableGrace)
+		r.VerdictDueAt = &due
+	}
 	if c.Kind == domain.CallContinue {
 		r.Limit = c.Tool
 	}
@@ -250,7 +256,7 @@ func newRequest(at time.Time, c, program *domain.Call, chat *domain.Chat, s doma
 			r.ExpiresAt = at.Add(time.Duration(ms) * time.Millisecond)
 		}
 	}
-	if approver.Tag == domain.TagBot {
+	if v.Approver.Tag == domain.TagBot {
 		due := at.Add(domain.RunnableGrace)
 		r.ReviewDueAt = &due
 	}

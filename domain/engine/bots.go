@@ -78,7 +78,9 @@ func (e *Engine) CreateBot(ctx context.Context, p domain.Principal, in BotFields
 	return bot, err
 }
 
-// ChangeBot sets fields of a Bot. A shared Bot is changed by admins.
+// ChangeBot sets fields of a Bot. A shared Bot is changed by admins. What a person writes
+// is no content from outside: a new memory, and a new name, role and instructions
+// together, bring no taint any more. Chats that took the old ones in stay tainted.
 func (e *Engine) ChangeBot(ctx context.Context, p domain.Principal, id domain.BotID, in BotFields) (domain.Bot, error) {
 	var bot domain.Bot
 	err := e.decide(ctx, string(id), func(d *draft) error {
@@ -88,6 +90,12 @@ func (e *Engine) ChangeBot(ctx context.Context, p domain.Principal, id domain.Bo
 		}
 		if err := e.setBot(&bot, in); err != nil {
 			return err
+		}
+		if in.Name != nil && in.Role != nil && in.Instructions != nil {
+			bot.Taint = nil
+		}
+		if in.Memory != nil {
+			bot.MemoryTaint = nil
 		}
 		bot.UpdatedAt = d.at
 		d.put(&bot)

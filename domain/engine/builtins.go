@@ -22,6 +22,7 @@ type builtin struct {
 	hasReason bool
 	own       *ownTool // needs a decision, and is carried out in a commit
 	writes    bool     // does more than read, and does not run in plan mode
+	channel   bool     // is there in a Chat of a Channel alone
 	// give does its work in the commit of the step and checks it itself. A plain error is for
 	// the model and leaves nothing behind.
 	give func(ctx context.Context, e *Engine, d *draft, w *stepWork, call *domain.Call) (domain.Call, error)
@@ -50,7 +51,7 @@ var builtins = sync.OnceValue(func() []builtin {
 		define("openbot_run_code", programDescription,
 			`{"type":"object","properties":{"program":{"type":"string","minLength":1,"maxLength":262144}},"required":["program"],"additionalProperties":false}`,
 			domain.CallProgram, nil),
-	}, append(reminderTools(), ownTools()...)...), workTools()...)
+	}, append(reminderTools(), ownTools()...)...), append(workTools(), sendTool())...)
 })
 
 const programDescription = "Runs a JavaScript program that makes many calls of App tools. The program is the body of an async function: it may await, and what it returns is the result. " +
@@ -75,7 +76,7 @@ func remember(_ context.Context, _ *Engine, w *stepWork, arguments json.RawMessa
 	if len(in.Memory) > domain.MaxBotMemory {
 		return "", fmt.Errorf("the memory has more than %d bytes", domain.MaxBotMemory)
 	}
-	w.bot.Memory = in.Memory
+	w.bot.Memory, w.bot.MemoryTaint = in.Memory, w.chat.Taint
 	w.botChanged = true
 	return "Done: your memory was replaced.", nil
 }
@@ -89,6 +90,7 @@ func listBots(ctx context.Context, e *Engine, w *stepWork, _ json.RawMessage) (s
 	for _, bot := range bots {
 		if bot.ArchivedAt == nil && (bot.Kind == domain.BotLasting || bot.Kind == domain.BotSession && bot.Chat == w.chat.ID) {
 			fmt.Fprintf(&b, "%s %q: %s\n", bot.ID, bot.Name, bot.Role)
+			w.chat.TakeIn(bot.Taint)
 		}
 	}
 	if b.Len() == 0 {
@@ -109,6 +111,7 @@ func botDetails(ctx context.Context, e *Engine, w *stepWork, arguments json.RawM
 	if err != nil {
 		return "", err
 	}
+	w.chat.TakeIn(bot.Taint)
 	text, err := json.Marshal(map[string]string{"bot": string(bot.ID), "name": bot.Name, "role": bot.Role, "instructions": bot.Instructions})
 	return string(text), err
 }

@@ -51,7 +51,7 @@ func (e *Engine) TakeCall(ctx context.Context, id domain.CallID, version int64, 
 		}
 		w := e.callWork(ctx, d, f)
 		if w.stopped() {
-			return w.move(domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
+			return w.move(domain.CallStopped{At: d.at, Result: domain.TextStopped(f.Call)})
 		}
 		if held, err := w.heldUp(); held || err != nil {
 			return err
@@ -67,7 +67,7 @@ func (e *Engine) TakeCall(ctx context.Context, id domain.CallID, version int64, 
 		}
 		f.Call.Repeatable = repeatable(f.Organization.Settings, f.Call, f.HostTool)
 		if refusal := lastLook(d.at, f); refusal != nil {
-			return w.move(*refusal)
+			return w.move(refusal)
 		}
 		if f.Call.ForWork() {
 			return w.carryWork()
@@ -108,25 +108,27 @@ func lookDue(f *domain.CallFacts, at time.Time) bool {
 }
 
 // lastLook checks the binding, policy, deny Grants, and that what allowed the call
-// still stands. It gives nil when the call may go out.
-func lastLook(at time.Time, f *domain.CallFacts) *domain.Refused {
+// still stands. It gives nil when the call may go out, and else what becomes of it: it is
+// refused, or the check is made anew because only a decider can allow it now.
+func lastLook(at time.Time, f *domain.CallFacts) domain.CallEvent {
 	c := f.Call
 	a := callAttempt(at, f)
 	changed := a.Visible && (c.Connection != "" && f.Connection.Revision != c.Revision ||
 		c.Kind == domain.CallHost && f.HostTool.Revision != c.Revision)
+	if d := c.Decided; d != nil && d.By.Tag == domain.TagBot {
+		f.Strength.Chat = gaveFrom(f, d.By.Bot)
+	}
 	verdict := domain.Recheck(a, c.Decided, f.Strength)
-	if verdict.Outcome == domain.OutcomeAllow && c.Decided.Step == domain.StepExemption && a.Exempt == "" {
-		verdict = domain.Verdict{Outcome: domain.OutcomeDeny, Reason: "the setting that exempted it was taken away",
-			Decided: domain.DecidedBy{Step: domain.StepPolicy, By: domain.Actor{Tag: domain.TagPolicy}, AtMs: at.UnixMilli()}}
+	switch {
+	case verdict.Outcome == domain.OutcomeAsk && !changed:
+		return domain.Doubted{At: at, Evidence: verdict.Evidence}
+	case verdict.Outcome == domain.OutcomeAllow && !changed:
+		return nil
+	case verdict.Outcome == domain.OutcomeAllow || verdict.Outcome == domain.OutcomeAsk:
+		return domain.Refused{At: at, Result: domain.TextRevisionChanged()}
 	}
-	if verdict.Outcome != domain.OutcomeAllow {
-		decided := verdict.Decided
-		return &domain.Refused{At: at, Denied: true, Decided: &decided, Evidence: verdict.Evidence, Result: domain.TextDenied(decided, verdict.Reason)}
-	}
-	if changed {
-		return &domain.Refused{At: at, Result: domain.TextRevisionChanged()}
-	}
-	return nil
+	decided := verdict.Decided
+	return domain.Refused{At: at, Denied: true, Decided: &decided, Evidence: verdict.Evidence, Result: domain.TextDenied(decided, verdict.Reason)}
 }
 
 // callAttempt is what a saved call tries, as things stand now. Rules and deciders are
@@ -135,7 +137,8 @@ func callAttempt(at time.Time, f *domain.CallFacts) domain.Attempt {
 	c := f.Call
 	a := domain.Attempt{At: at, Bot: f.Turn.Bot, Member: c.Member, Chat: c.Chat, Capability: c.Capability, Rights: f.Rights,
 		Planning: f.Chat.Mode == domain.ModePlan, Revision: c.Revision, Grants: f.Grants,
-		Exempt: exemption(f.Organization.Settings, c, f.HostTool)}
+		Exempt:  exemption(f.Organization.Settings, c, f.HostTool),
+		Caution: caution(f.Organization.Settings, c, f.Connection, f.HostTool, f.Chat.Taint)}
 	if c.Kind == domain.CallContinue {
 		a.Limit = c.Tool
 	}
@@ -161,8 +164,17 @@ func (e *Engine) RenewCall(ctx context.Context, s *Sending) (time.Time, bool, er
 // SettleCall saves what the App answered, or that the call surely did not go out.
 // An answer under a lease that is another's by now is dropped: the call was
 // already declared unknown.
+//
+// An answer from outside the organization taints the Chat in the same commit. What was
+// loaded when the call was taken tells whom the organization trusts; a source that it
+// trusted then is looked up anew.
 func (e *Engine) SettleCall(ctx context.Context, s *Sending, failed bool, result string) error {
-	return e.moveCall(ctx, s, s.known, func(d *draft, _ *domain.CallFacts) domain.CallEvent {
+	known := s.known
+	if known != nil && len(answers(known, time.Time{})) == 0 {
+		known = nil
+	}
+	return e.moveCall(ctx, s, known, func(d *draft, f *domain.CallFacts) domain.CallEvent {
+		f.Chat.TakeIn(answers(f, d.at))
 		return domain.Returned{At: d.at, Lease: s.Lease, Failed: failed, Result: safeText(result)}
 	})
 }
@@ -411,12 +423,13 @@ func (w *callWork) committed() *domain.CallFacts {
 func (w *callWork) askUnknown(c domain.Call) *domain.Request {
 	r := &domain.Request{ID: c.Request, Organization: c.Organization, Member: c.Member, Bot: w.f.Turn.Bot,
 		Capability: c.Capability, Reason: c.Reason, Approver: domain.Person(c.Member), Chain: []domain.BotID{w.f.Turn.Bot},
-		Chat: c.Chat, Turn: c.Turn, Call: c.ID, Code: domain.ShownCode(c, w.f.Parent), Arguments: c.Arguments, Endorsements: []domain.Endorsement{}, Tags: []string{},
+		Chat: c.Chat, Turn: c.Turn, Call: c.ID, Code: domain.ShownCode(c, w.f.Parent), Arguments: c.Arguments, Endorsements: []domain.Endorsement{},
 		Unknown: &domain.Unknown{SentAtMs: c.SentAt.UnixMilli()}, Status: domain.RequestPending, CreatedAt: w.d.at,
 		UpdatedAt: w.d.at, ExpiresAt: w.d.at.Add(w.f.Organization.Settings.RequestTimeout())}
 	if before := w.f.Request; before != nil {
 		r.Chain = before.Chain
 	}
+	explain(r, w.f.Organization.Settings, c, callAttempt(w.d.at, w.f).Caution)
 	if c.Kind == domain.CallApp {
 		r.App = &domain.SavedCall{Connection: c.Connection, Revision: c.Revision, Tool: c.Tool, SHA256: c.Digest}
 	}

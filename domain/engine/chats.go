@@ -115,6 +115,9 @@ func (e *Engine) PostMessage(ctx context.Context, p domain.Principal, id domain.
 		if chat.Kind == domain.ChatReview {
 			return domain.Errorf(domain.CodeConflict, "ChatConflict", "A review Chat takes no messages.")
 		}
+		if chat.Channel != "" {
+			return domain.Errorf(domain.CodeConflict, "ChatConflict", "This Chat takes messages through its Channel, each with its author.")
+		}
 		posted = Posted{Chat: chat.ID}
 		authority := []domain.Authority{{Member: p.Member.ID, Token: p.Token.ID}}
 		var round *newRound
@@ -155,14 +158,23 @@ func (d *draft) enqueue(in domain.Input) {
 	d.commit.Inputs = append(d.commit.Inputs, in)
 }
 
+// take puts input into the history of the draft's Chat, and its taint with it.
+func (d *draft) take(turn domain.TurnID, in domain.Input) {
+	d.chat.TakeIn(in.Taint)
+	d.item(domain.Item{Turn: turn, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})
+}
+
 // startTurn begins a Turn of the draft's Chat that takes this input.
 func (d *draft) startTurn(inputs []domain.Input) {
 	due := d.at.Add(domain.RunnableGrace)
 	turn := domain.Turn{ID: newID[domain.TurnID](domain.PrefixTurn), Organization: d.chat.Organization, Chat: d.chat.ID,
 		Bot: d.chat.Bot, Member: d.chat.Member, Status: domain.TurnQueued, DueAt: &due, CreatedAt: d.at, UpdatedAt: d.at}
+	if d.chat.Channel != "" {
+		turn.Member, turn.Author = inputs[0].Authority[0].Member, inputs[0].Author()
+	}
 	for _, in := range inputs {
 		turn.Authority = domain.AddAuthority(turn.Authority, in.Authority...)
-		d.item(domain.Item{Turn: turn.ID, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})
+		d.take(turn.ID, in)
 	}
 	d.turn("", &turn)
 }
@@ -173,10 +185,11 @@ func (d *draft) startNext(waiting []domain.Input) {
 	if d.chat.Turn != "" || len(waiting) == 0 || d.chat.DeletedAt != nil {
 		return
 	}
-	for _, in := range waiting {
+	taken, _ := d.chat.ForOneTurn(waiting)
+	for _, in := range taken {
 		d.commit.Taken = append(d.commit.Taken, in.ID)
 	}
-	d.startTurn(waiting)
+	d.startTurn(taken)
 }
 
 // Interrupt stops the Turn under way. Its open Requests are cancelled and its
@@ -283,7 +296,7 @@ func (e *Engine) stopTurn(ctx context.Context, d *draft, id domain.TurnID) error
 		if open.Status == domain.CallSending || open.Status == domain.CallUnknown {
 			continue
 		}
-		c, err := domain.DecideCall(open, domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
+		c, err := domain.DecideCall(open, domain.CallStopped{At: d.at, Result: domain.TextStopped(open)})
 		if err != nil {
 			return err
 		}
@@ -328,7 +341,8 @@ func (e *Engine) Turn(ctx context.Context, p domain.Principal, id domain.TurnID)
 		return TurnView{}, asNotFound(err, "TurnNotFound", "There is no Turn with this ID.")
 	}
 	chat, err := e.Chat(ctx, p, turn.Chat)
-	if err != nil {
+	// In a Channel a Turn is its author's, and its Chat another's.
+	if err != nil && turn.Member != p.Member.ID {
 		return TurnView{}, asNotFound(err, "TurnNotFound", "There is no Turn with this ID.")
 	}
 	views := []TurnView{{Turn: turn}}

@@ -18,6 +18,7 @@ type draft struct {
 	before map[string]domain.Row     // see was
 	signed map[domain.RequestID]bool // Requests that this decision gave a receipt: it decides them
 	result any                       // what the command returns, for a kept answer
+	keptIn domain.ChatID             // the Chat that a commandKey lives with, where the command finds it
 }
 
 func (d *draft) empty() bool {
@@ -109,6 +110,8 @@ func (d *draft) request(r *domain.Request) {
 		data["decision"] = r.Decision
 	}
 	d.event(kind, string(r.ID), data)
+	// In a Channel the Request is the author's, and its Chat another's.
+	d.commit.Events[len(d.commit.Events)-1].Member = r.Member
 }
 
 // nearTimer is how far ahead a deadline is rung by the commit that makes it; later
@@ -157,6 +160,10 @@ func (d *draft) rings() []domain.Task {
 					review.At = *due
 				}
 				tasks = append(tasks, review)
+			}
+			if due := r.VerdictDueAt; due != nil && r.VerdictTries == 0 && due.Sub(d.at) <= nearTimer {
+				tasks = append(tasks, domain.Task{Kind: domain.TaskRequestVerdict, Subject: string(r.ID), Revision: due.UnixMilli(),
+					Urgency: domain.UrgencyJudge, Trace: d.trace})
 			}
 			if r.Status != domain.RequestPending || r.ExpiresAt.Sub(d.at) > nearTimer {
 				continue
@@ -209,13 +216,21 @@ func (d *draft) rings() []domain.Task {
 		case *domain.Delegation:
 			tasks = append(tasks, workRings(r, d.at, d.trace)...)
 			continue
+		case *domain.Delivery:
+			if r.Status != domain.DeliveryPending || r.DueAt == nil || r.DueAt.Sub(d.at) > nearTimer {
+				continue // the sweep looks at one that is out
+			}
+			t = domain.Task{Kind: domain.TaskWebhookDeliver, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyDelivery}
+			if r.Tries > 0 {
+				t.At = *r.DueAt
+			}
 		default:
 			continue
 		}
 		t.Trace = d.trace
 		tasks = append(tasks, t)
 	}
-	return tasks
+	return append(tasks, d.deliveryRings()...)
 }
 
 // streams gives the readers that must hear of the commit.

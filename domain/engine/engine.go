@@ -40,7 +40,11 @@ type Options struct {
 	// JudgeModel reads Rules where the organization names no other; "" means
 	// DefaultModel.
 	JudgeModel string
-	// JudgeLimit is how long the judge may take about one attempt; 0 means 15 s.
+	// ReviewerModel leaves verdicts on new Requests where the organization turned the
+	// automatic reviewer on; "" means DefaultModel.
+	ReviewerModel string
+	// JudgeLimit is how long the judge, and the reviewer, may take about one attempt; 0 means
+	// 15 s.
 	JudgeLimit time.Duration
 	// ReviewLimit and ReviewSteps bound a review; 0 means 2 minutes and 5 model steps.
 	ReviewLimit time.Duration
@@ -87,6 +91,7 @@ func New(o Options) *Engine {
 		o.Sealer = noSealer{}
 	}
 	o.JudgeModel = cmp.Or(o.JudgeModel, o.DefaultModel)
+	o.ReviewerModel = cmp.Or(o.ReviewerModel, o.DefaultModel)
 	o.JudgeLimit = cmp.Or(o.JudgeLimit, DefaultJudgeLimit)
 	o.ReviewLimit = cmp.Or(o.ReviewLimit, DefaultReviewLimit)
 	o.ReviewSteps = cmp.Or(o.ReviewSteps, DefaultReviewSteps)
@@ -138,6 +143,7 @@ func (e *Engine) decide(ctx context.Context, subject string, plan func(d *draft)
 			return err
 		}
 		d.sealGates()
+		d.tellWebhooks()
 		err := e.Store.Commit(ctx, d.commit)
 		if err == nil {
 			e.announce(ctx, d)

@@ -61,7 +61,7 @@ func history(f *domain.StepFacts) []domain.ModelMessage {
 		}
 		switch item.Kind {
 		case domain.ItemMessage, domain.ItemNotice, domain.ItemReminder:
-			messages = append(messages, domain.ModelMessage{Role: domain.RoleUser, Text: item.Text})
+			messages = append(messages, inputMessage(item.From, item.Text))
 		case domain.ItemAnswer, domain.ItemToolCall:
 			said := domain.ModelMessage{Role: domain.RoleAssistant}
 			var results []domain.ModelMessage
@@ -85,9 +85,17 @@ func history(f *domain.StepFacts) []domain.ModelMessage {
 		}
 	}
 	for _, in := range f.Inbox {
-		messages = append(messages, domain.ModelMessage{Role: domain.RoleUser, Text: in.Text})
+		messages = append(messages, inputMessage(in.From, in.Text))
 	}
 	return messages
+}
+
+// inputMessage shows input to the model, in a group chat with its author.
+func inputMessage(from, text string) domain.ModelMessage {
+	if author, outside := domain.OutsideAuthor(from); outside {
+		text = domain.TextChannelMessage(author, text)
+	}
+	return domain.ModelMessage{Role: domain.RoleUser, Text: text}
 }
 
 // sameStep reports whether an item was said in the same model step as first.

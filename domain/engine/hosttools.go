@@ -165,10 +165,7 @@ func (e *Engine) setHostTool(ctx context.Context, h *domain.HostTool, in HostToo
 		h.Tags = in.Tags
 	}
 	if in.Secret != nil {
-		if !validSigningSecret(*in.Secret) {
-			return invalid("secret", "must be whsec_ and the base64 of 24 to 64 bytes")
-		}
-		h.Sealed, err = e.Sealer.Seal([]byte(*in.Secret), h.Organization, string(h.ID))
+		h.Sealed, err = e.sealSigning(*in.Secret, h.Organization, string(h.ID))
 	}
 	return err
 }

@@ -115,7 +115,7 @@ func (w *callWork) checked(v domain.Verdict) error {
 	if v.Outcome == domain.OutcomeAsk {
 		j := w.f.Judging
 		request = newRequest(w.d.at, &w.f.Call, w.f.Parent, &w.f.Chat, w.f.Organization.Settings, j.Bot.ID,
-			domain.OwnerChain(j.Bot, j.MainBot, j.Owners), v.Approver)
+			domain.OwnerChain(j.Bot, j.MainBot, j.Owners), v)
 		ev.Request = request.ID
 	}
 	if err := w.move(ev); err != nil || request == nil {

@@ -50,6 +50,9 @@ func (k *Keeping) keep(d *draft) error {
 	}
 	kept := domain.KeptAnswer{Member: k.Member, Key: k.Key, Fingerprint: k.Fingerprint, Status: k.Status,
 		Body: body, Chat: k.Chat, CreatedAt: d.at}
+	if k.Chat != "" && d.keptIn != "" {
+		kept.Chat = d.keptIn
+	}
 	if k.Chat == "" {
 		until := d.at.Add(KeepFor)
 		kept.Until = &until

@@ -102,6 +102,7 @@ func carryNewBot(kind domain.BotKind) func(context.Context, *Engine, *draft, *do
 			return "", err
 		}
 		b.Organization, b.Member, b.Owner, b.CreatedAt, b.UpdatedAt = f.Chat.Organization, f.Turn.Member, f.Turn.Bot, d.at, d.at
+		b.Taint = f.Chat.Taint // the Bot wrote its name, role and instructions
 		if kind == domain.BotSession {
 			b.Chat, b.Owner = f.Chat.ID, f.Chat.Bot
 			d.put(&b)

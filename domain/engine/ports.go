@@ -60,6 +60,14 @@ type Hosts interface {
 	CallHost(ctx context.Context, tool domain.HostTool, call domain.Call, ready func() error) (domain.AppResult, error)
 }
 
+// Hooks tells outside receivers.
+type Hooks interface {
+	// Deliver posts one message once, signed as Standard Webhooks says, and gives the HTTP
+	// status of the answer. Its error is an *AppError: the message did not go out, or no
+	// answer came.
+	Deliver(ctx context.Context, message domain.HookMessage) (status int, err error)
+}
+
 // Programs runs the programs of Bots, each shut off from everything.
 type Programs interface {
 	// Run runs a program once, from its start. answers are those to its calls, by
@@ -159,6 +167,29 @@ type Store interface {
 	Connections(ctx context.Context, org domain.OrganizationID, member domain.MemberID, page domain.Page) ([]domain.Connection, error)
 	HostTool(ctx context.Context, id domain.HostToolID) (domain.HostTool, error)
 	HostTools(ctx context.Context, org domain.OrganizationID, page domain.Page) ([]domain.HostTool, error)
+
+	Webhook(ctx context.Context, id domain.WebhookID) (domain.Webhook, error)
+	// Webhooks lists a Member's webhooks that are not deleted, and with whole those of the
+	// organization, newest first.
+	Webhooks(ctx context.Context, org domain.OrganizationID, member domain.MemberID, whole bool, page domain.Page) ([]domain.Webhook, error)
+	Delivery(ctx context.Context, id domain.DeliveryID) (domain.Delivery, error)
+	// Deliveries lists those of a webhook, newest first; of one status when it is named.
+	Deliveries(ctx context.Context, webhook domain.WebhookID, status domain.DeliveryStatus, page domain.Page) ([]domain.Delivery, error)
+	Channel(ctx context.Context, id domain.ChannelID) (domain.Channel, error)
+	// Channels lists a Member's Channels that are not deleted, and with all those of the
+	// organization, newest first.
+	Channels(ctx context.Context, org domain.OrganizationID, member domain.MemberID, all bool, page domain.Page) ([]domain.Channel, error)
+	// ChannelChat gives the Chat of an outside chat that is not deleted; not_found when there
+	// is none.
+	ChannelChat(ctx context.Context, channel domain.ChannelID, outside string) (domain.Chat, error)
+	// ChannelDeliveries is Deliveries of a Channel.
+	ChannelDeliveries(ctx context.Context, channel domain.ChannelID, status domain.DeliveryStatus, page domain.Page) ([]domain.Delivery, error)
+	// PendingVia gives pending Requests of work whose input came in by a token of this Member
+	// in the name of others, by ID after a given one.
+	PendingVia(ctx context.Context, org domain.OrganizationID, member domain.MemberID, after domain.RequestID, limit int) ([]domain.RequestID, error)
+	// ForgetDeliveries deletes up to limit deliveries of one status that ended before a
+	// time.
+	ForgetDeliveries(ctx context.Context, status domain.DeliveryStatus, before time.Time, limit int) (int, error)
 
 	StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFacts, error)
 	CallFacts(ctx context.Context, id domain.CallID) (domain.CallFacts, error)

@@ -43,9 +43,13 @@ func (e *Engine) PrepareProgram(ctx context.Context, id domain.CallID, version i
 			return err
 		}
 		d.guard(f.Work)
-		if refusal := lastLook(d.at, f); refusal != nil {
+		switch refusal := lastLook(d.at, f).(type) {
+		case nil:
+		case domain.Refused:
 			refusal.Result = domain.TextProgramRefused(refusal.Result, f.Children)
-			return w.endProgram(*refusal)
+			return w.endProgram(refusal)
+		default:
+			return w.move(refusal)
 		}
 		if c.Program.Tries >= domain.MaxProgramTries {
 			return w.endProgram(domain.Carried{At: d.at, Failed: true, Result: domain.TextProgramStuck(f.Children)})
@@ -253,7 +257,7 @@ func (w *callWork) endProgram(ev domain.CallEvent) error {
 		if !open.Open() || open.Status == domain.CallSending || open.Status == domain.CallUnknown {
 			continue
 		}
-		c, err := domain.DecideCall(open, domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
+		c, err := domain.DecideCall(open, domain.CallStopped{At: d.at, Result: domain.TextStopped(open)})
 		if err != nil {
 			return err
 		}

@@ -46,13 +46,16 @@ func remind(ctx context.Context, e *Engine, w *stepWork, arguments json.RawMessa
 	if err != nil {
 		return "", err
 	}
-	// A reminder that comes or goes meanwhile moves the version of the Chat, so that the
-	// number is right whenever the commit goes through.
-	open, err := e.Store.OpenReminders(ctx, w.chat.ID)
-	if err != nil {
-		return "", err
+	if w.open == nil {
+		// A reminder that comes or goes meanwhile moves the version of the Chat, so that
+		// the number is right whenever the commit goes through.
+		open, err := e.Store.OpenReminders(ctx, w.chat.ID)
+		if err != nil {
+			return "", err
+		}
+		w.open = &open
 	}
-	if open+len(w.reminders)-len(w.reminded) >= domain.MaxReminders {
+	if *w.open+len(w.reminders)-len(w.reminded) >= domain.MaxReminders {
 		return "", fmt.Errorf("%d reminders of this Chat are open already, and more are not taken; cancel one first", domain.MaxReminders)
 	}
 	r := &domain.Reminder{ID: newID[domain.ReminderID](domain.PrefixReminder), Organization: w.chat.Organization, Member: w.turn.Member,
@@ -124,8 +127,8 @@ func (e *Engine) FireReminder(ctx context.Context, id domain.ReminderID) error {
 			return err
 		}
 		d.commit.Reminded = append(d.commit.Reminded, r.ID)
-		if chat.DeletedAt != nil {
-			return nil
+		if over, err := e.over(ctx, &chat); err != nil || over {
+			return err
 		}
 		d.in(&chat)
 		if err := e.receive(ctx, d, domain.Input{ID: domain.InputID(r.ID), Kind: domain.ItemReminder, From: domain.FromServer,
@@ -135,6 +138,16 @@ func (e *Engine) FireReminder(ctx context.Context, id domain.ReminderID) error {
 		d.event(domain.EventReminder, string(r.ID), map[string]any{"turn": chat.Turn, "reminder": r.ID})
 		return nil
 	})
+}
+
+// over reports whether a Chat takes nothing any more: it is deleted, or its work has
+// ended or is being stopped.
+func (e *Engine) over(ctx context.Context, chat *domain.Chat) (bool, error) {
+	if chat.DeletedAt != nil || chat.Delegation() == "" {
+		return chat.DeletedAt != nil, nil
+	}
+	path, err := e.Store.Work(ctx, chat.Delegation())
+	return len(path) == 0 || !path[0].Open() || domain.HeldBy(path).Stopping != "", err
 }
 
 // receive gives input of the server to the draft's Chat. An idle one starts a Turn with
@@ -148,9 +161,15 @@ func (e *Engine) receive(ctx context.Context, d *draft, in domain.Input) error {
 	if err != nil {
 		return err
 	}
-	for _, before := range waiting {
-		d.commit.Taken = append(d.commit.Taken, before.ID)
+	taken, left := d.chat.ForOneTurn(append(waiting, in))
+	for _, before := range taken {
+		if before.ID != in.ID {
+			d.commit.Taken = append(d.commit.Taken, before.ID)
+		}
 	}
-	d.startTurn(append(waiting, in))
+	d.startTurn(taken)
+	if len(left) > 0 && left[len(left)-1].ID == in.ID {
+		d.enqueue(in)
+	}
 	return nil
 }

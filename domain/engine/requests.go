@@ -47,7 +47,7 @@ func (e *Engine) AnswerRequest(ctx context.Context, p domain.Principal, id domai
 		}
 		answered := domain.Answered{At: d.at, Expected: in.Expected, Member: p.Member.ID, Decision: in.Decision, Scope: in.Scope,
 			Reason: in.Reason, Rule: in.Rule, GrantID: newID[domain.GrantID](domain.PrefixGrant), RuleID: newID[domain.RuleID](domain.PrefixRule),
-			Endorsed: grantIDs(len(r.Endorsements))}
+			Endorsed: grantIDs(len(r.Endorsements)), TagLine: callAttempt(d.at, &f).TagLine}
 		next, effects, err := domain.DecideRequest(r, answered)
 		if err != nil {
 			return err
@@ -57,8 +57,11 @@ func (e *Engine) AnswerRequest(ctx context.Context, p domain.Principal, id domai
 		if next.Revision == r.Revision {
 			return nil // the same answer again
 		}
-		if r.Unknown != nil && next.Status == domain.RequestAllowed && f.Turn.Status.Ended() {
+		if r.Unknown != nil && next.Status == domain.RequestAllowed && (f.Turn.Status.Ended() || domain.HeldBy(f.Work).Stopping != "") {
 			return domain.Errorf(domain.CodeConflict, "RequestConflict", "The work was stopped; its call is not sent again. Deny it to close the question.")
+		}
+		if r.Unknown != nil {
+			d.guard(f.Work)
 		}
 		e.keepEffects(d, effects)
 		w := e.callWork(ctx, d, &f)
@@ -237,9 +240,8 @@ func (e *Engine) settleOne(ctx context.Context, id domain.RequestID, grant domai
 		if r.Unknown != nil {
 			return nil
 		}
-		a := callAttempt(d.at, f)
-		a.Exempt = "" // it waits, so that a Grant alone can decide it now
-		verdict := domain.Check(a)
+		// It waits, so that a Grant alone can decide it now.
+		verdict := domain.Check(callAttempt(d.at, f).Asked())
 		if verdict.Decided.Grant != grant.ID {
 			return nil
 		}
@@ -273,7 +275,33 @@ func (e *Engine) CloseRights(ctx context.Context, subject string) error {
 			break
 		}
 	}
+	if err := e.closeVia(ctx, member, token); err != nil {
+		return err
+	}
 	return e.doneClosing(ctx, subject, token)
+}
+
+// closeVia closes Requests of work that came in by a token in the name of others.
+func (e *Engine) closeVia(ctx context.Context, member domain.MemberID, token domain.TokenID) error {
+	m, err := e.Store.Member(ctx, member)
+	if err != nil {
+		return gone(err)
+	}
+	for after := domain.RequestID(""); ; {
+		ids, err := e.Store.PendingVia(ctx, m.Organization, member, after, 100)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if err := e.closeOne(ctx, id, token); err != nil {
+				return err
+			}
+			after = id
+		}
+		if len(ids) < 100 {
+			return nil
+		}
+	}
 }
 
 func (e *Engine) closeOne(ctx context.Context, id domain.RequestID, token domain.TokenID) error {
@@ -282,7 +310,8 @@ func (e *Engine) closeOne(ctx context.Context, id domain.RequestID, token domain
 			return nil // the person still has to say what became of it
 		}
 		for _, right := range f.Rights {
-			if token == "" && right.Member.DisabledAt != nil || token != "" && right.Token.ID == token {
+			disabled := right.Member.DisabledAt != nil || right.Via != nil && right.Via.DisabledAt != nil
+			if token == "" && disabled || token != "" && right.Token.ID == token {
 				return domain.RequestCancelledEvent{At: d.at}
 			}
 		}

@@ -90,7 +90,8 @@ func (e *Engine) openReview(d *draft, f *domain.CallFacts, r domain.Request) err
 		return err
 	}
 	d.in(&chat)
-	d.startTurn([]domain.Input{{Kind: domain.ItemNotice, From: domain.FromServer, Text: domain.TextReview(r, briefOf(f, r.Approver.Bot)), Authority: f.Turn.Authority}})
+	d.startTurn([]domain.Input{{Kind: domain.ItemNotice, From: domain.FromServer, Text: domain.TextReview(r, briefOf(f, r.Approver.Bot)),
+		Authority: f.Turn.Authority, Taint: f.Chat.Taint}})
 	d.put(&next)
 	return nil
 }
@@ -204,10 +205,11 @@ func (e *Engine) deciding(ctx context.Context, d *draft, f *domain.CallFacts) (*
 }
 
 // deciderAttempt asks whether a Bot may do itself what another asks for. A Chat Grant
-// of its own counts only from the Chat that gave the work; without one none does.
+// of its own counts only from the Chat that gave the work; without one none does. The
+// taint is that of the Chat that asks.
 func (e *Engine) deciderAttempt(ctx context.Context, at time.Time, asker *domain.CallFacts, r domain.Request, bot domain.BotID) (domain.Attempt, error) {
-	a := callAttempt(at, asker)
-	a.Bot, a.Chat, a.Exempt, a.Planning = bot, "", "", false
+	a := callAttempt(at, asker).Asked()
+	a.Bot, a.Chat, a.Planning = bot, "", false
 	var err error
 	if a.Grants, err = e.Store.GrantsOf(ctx, bot, r.Member, r.Capability); err != nil {
 		return a, err
@@ -270,7 +272,7 @@ func (e *Engine) CarryDecision(ctx context.Context, in *Deciding, judged *domain
 			return w.move(domain.CallStopped{At: d.at, Result: domain.TextCancelled()})
 		}
 		if refusal := lastLook(d.at, &f); refusal != nil {
-			return w.move(*refusal)
+			return w.move(refusal)
 		}
 		return e.planDecision(ctx, d, w, judged)
 	})
@@ -328,6 +330,9 @@ func (e *Engine) planDecision(ctx context.Context, d *draft, w *callWork, judged
 		d.in(&asker.Chat)
 		d.request(&next)
 		return nil
+	}
+	if said.Reason != nil && *said.Reason != "" {
+		asker.Chat.TakeIn(w.f.Chat.Taint) // the reason goes there, and may rest on the Bot's memory
 	}
 	aw := e.callWork(ctx, d, &asker)
 	aw.reviewed = true
@@ -439,6 +444,11 @@ func (e *Engine) stopChat(ctx context.Context, id domain.ChatID) error {
 		if err := e.stopTurn(ctx, d, chat.Turn); err != nil {
 			return err
 		}
+		waiting, err := e.Store.Inbox(ctx, id)
+		if err != nil {
+			return err
+		}
+		d.startNext(waiting) // which says that the Bot is archived
 		if err := e.settleWork(ctx, d); err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ type Step struct {
 	read     []domain.Input // of the inbox: what the model got to see
 	box      *toolbox
 	loadedAt time.Time
+	brought  domain.Taint // of the Bot as the model got to see it
 }
 
 // Turn gives the ID of the step's Turn.
@@ -64,7 +65,7 @@ func (e *Engine) prepareStep(ctx context.Context, id domain.TurnID, version int6
 			return nil, again, err
 		}
 	}
-	read := facts.Inbox
+	read := facts.Chat.Reads(facts.Turn, facts.Inbox)
 	if facts.Turn.Held != nil {
 		read = readInputs(facts.Inbox, facts.Turn.Held.Read)
 	}
@@ -72,7 +73,9 @@ func (e *Engine) prepareStep(ctx context.Context, id domain.TurnID, version int6
 		return nil, false, err
 	}
 	box := e.toolboxFor(&facts)
-	step := &Step{Request: e.modelRequest(&facts, box), facts: facts, read: read, box: box, loadedAt: now}
+	shown := facts
+	shown.Inbox = facts.Chat.Reads(facts.Turn, facts.Inbox)
+	step := &Step{Request: e.modelRequest(&shown, box), facts: facts, read: read, box: box, loadedAt: now, brought: facts.Bot.Brings()}
 	if held := facts.Turn.Held; held != nil {
 		step.Reply = &domain.ModelReply{Text: held.Text, Calls: held.Calls}
 		step.Request.Model = held.Model
@@ -103,17 +106,36 @@ func (e *Engine) addRights(ctx context.Context, f *domain.StepFacts, read []doma
 		all = domain.AddAuthority(all, in.Authority...)
 	}
 	for _, a := range all[len(f.Turn.Authority):] {
-		member, err := e.Store.Member(ctx, a.Member)
+		r, err := e.rightsOf(ctx, a)
 		if err != nil {
 			return err
 		}
-		token, err := e.Store.Token(ctx, a.Token)
-		if err != nil {
-			return err
-		}
-		f.Rights = append(f.Rights, domain.Rights{Member: member, Token: token})
+		f.Rights = append(f.Rights, r)
 	}
 	return nil
+}
+
+// rightsOf loads who stands behind an authority.
+func (e *Engine) rightsOf(ctx context.Context, a domain.Authority) (r domain.Rights, err error) {
+	if r.Token, err = e.Store.Token(ctx, a.Token); err != nil {
+		return r, err
+	}
+	if r.Token.Member != a.Bearer() {
+		return r, domain.Errorf(domain.CodeInternal, "AuthorityMissing", "The token behind this work is not its Member's.")
+	}
+	if a.Member != "" {
+		if r.Member, err = e.Store.Member(ctx, a.Member); err != nil {
+			return r, err
+		}
+	}
+	if a.Via != "" {
+		via, err := e.Store.Member(ctx, a.Via)
+		if err != nil {
+			return r, err
+		}
+		r.Via = &via
+	}
+	return r, nil
 }
 
 func (e *Engine) stepWanted(f *domain.StepFacts) bool {
@@ -152,11 +174,14 @@ type stepWork struct {
 	at         time.Time
 	reminders  []*domain.Reminder  // that this step sets
 	reminded   []domain.ReminderID // that this step cancels
+	open       *int                // reminders of the Chat before this step; nil until they are counted
 }
 
 func (s *Step) work() *stepWork {
-	return &stepWork{facts: &s.facts, box: s.box, chat: s.facts.Chat, turn: s.facts.Turn, bot: s.facts.Bot,
+	w := &stepWork{facts: &s.facts, box: s.box, chat: s.facts.Chat, turn: s.facts.Turn, bot: s.facts.Bot,
 		step: s.facts.Turn.Steps + 1, read: s.read}
+	w.chat.TakeIn(s.brought)
+	return w
 }
 
 // unread is the input that came after the model had read the inbox. It is complete
@@ -184,14 +209,14 @@ func (e *Engine) CommitStep(ctx context.Context, s *Step, reply domain.ModelRepl
 				return err
 			}
 			if !wanted {
-				d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, &s.facts, s.Request.Model, reply.Usage, 0))
+				e.noteLate(d, s, reply.Usage)
 				return nil
 			}
 		}
 		first = false
 		switch h := domain.HeldBy(s.facts.Work); {
 		case h.Stopping != "":
-			d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, &s.facts, s.Request.Model, reply.Usage, 0))
+			e.noteLate(d, s, reply.Usage)
 			return nil
 		case h.Paused != "":
 			return e.holdReply(d, s.work(), h.Paused, s.Request.Model, reply)
@@ -243,11 +268,14 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 		d.item(domain.Item{Turn: w.turn.ID, Step: w.step, Kind: domain.ItemAnswer, From: string(w.bot.ID), Text: reply.Text})
 	}
 	if len(reply.Calls) == 0 {
-		next, err := domain.DecideTurn(w.turn, domain.StepWithText{At: d.at, Text: reply.Text, MoreInput: len(w.unread()) > 0, Usage: reply.Usage, Cost: cost})
+		unread := w.unread()
+		next, err := domain.DecideTurn(w.turn, domain.StepWithText{At: d.at, Text: reply.Text, MoreInput: len(w.chat.Reads(w.turn, unread)) > 0, Usage: reply.Usage, Cost: cost})
 		if err != nil {
 			return err
 		}
 		d.turn(before, &next)
+		w.sayOutside(d, reply.Text)
+		d.startNext(unread) // of other authors in a Channel
 		if err := d.endWork(next, w.facts.Work, w.work, w.facts.OpenWork, len(w.unread())); err != nil {
 			return err
 		}
@@ -306,7 +334,7 @@ func (e *Engine) planStep(ctx context.Context, d *draft, w *stepWork, model stri
 func (w *stepWork) takeInbox(d *draft) {
 	for _, in := range w.read {
 		d.commit.Taken = append(d.commit.Taken, in.ID)
-		d.item(domain.Item{Turn: w.turn.ID, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})
+		d.take(w.turn.ID, in)
 		w.turn.Authority = domain.AddAuthority(w.turn.Authority, in.Authority...)
 	}
 }

@@ -184,6 +184,22 @@ func TestAnUnknownOutcomeAsksThePerson(t *testing.T) {
 	}
 }
 
+// A call that is to go out again and is stopped before that may have run the first time.
+func TestACallOfUnknownOutcomeThatIsStoppedStaysUnknownToTheModel(t *testing.T) {
+	w := newWorld(t)
+	chat := w.newChat()
+	w.apps.lose = true
+	turn, out := w.sending(chat, roundScript)
+	w.carry(out)
+	w.run()
+	w.mustAnswer(w.onlyPending(), domain.DecisionAllow, "")
+	w.interrupt(chat)
+	w.run()
+	if c := w.wantStatus(turn, domain.TurnInterrupted).Calls[0]; c.Status != domain.CallCancelled || c.Result != domain.TextUnknown() || w.apps.total() != 1 {
+		t.Errorf("the call is %s after %d sends: %s", c.Status, w.apps.total(), c.Result)
+	}
+}
+
 func TestACallWhoseWorkerDiedIsUnknownWithinFifteenSeconds(t *testing.T) {
 	w := newWorld(t)
 	turn, out := w.sending(w.newChat(), roundScript)

@@ -58,6 +58,9 @@ func (e *Engine) toolboxFor(f *domain.StepFacts) *toolbox {
 		return box
 	}
 	for _, b := range builtins() {
+		if b.channel && f.Chat.Channel == "" {
+			continue
+		}
 		box.add(tool{shown: b.shown, kind: b.kind, schema: b.schema, hasReason: b.hasReason, name: b.shown.Name, builtin: b})
 	}
 	var names domain.ModelToolNames

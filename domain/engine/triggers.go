@@ -215,7 +215,7 @@ func (e *Engine) FireTrigger(ctx context.Context, id domain.TriggerID) error {
 			d.put(&t)
 			return nil
 		}
-		_, err = e.giveByTrigger(ctx, d, t, t.Task)
+		_, err = e.giveByTrigger(ctx, d, t, t.Task, nil)
 		return err
 	})
 }
@@ -228,7 +228,7 @@ func (e *Engine) stopTrigger(d *draft, t domain.Trigger, why string) error {
 }
 
 // giveByTrigger gives the work. A trigger that can give none any more is switched off.
-func (e *Engine) giveByTrigger(ctx context.Context, d *draft, t domain.Trigger, task string) (domain.DelegationID, error) {
+func (e *Engine) giveByTrigger(ctx context.Context, d *draft, t domain.Trigger, task string, taint domain.Taint) (domain.DelegationID, error) {
 	bot, err := e.Store.Bot(ctx, t.Bot)
 	if err != nil && !domain.IsCode(err, domain.CodeNotFound) {
 		return "", err
@@ -264,7 +264,7 @@ func (e *Engine) giveByTrigger(ctx context.Context, d *draft, t domain.Trigger, 
 	}
 	d.in(&chat)
 	n := &newWork{e: e, d: d, giverName: "The trigger " + t.Name, chat: &chat, member: t.Member, authority: t.Authority,
-		parent: domain.WorkParent{Chat: chat.ID}, trigger: t.ID, target: bot,
+		parent: domain.WorkParent{Chat: chat.ID}, trigger: t.ID, target: bot, taint: taint,
 		in: giving{Task: task, Limits: domain.Limits{TimeMs: org.Settings.DelegationTimeLimitMs}}}
 	id, _, _, err := n.place(ctx, nil, true)
 	if err != nil {
@@ -311,7 +311,8 @@ func (e *Engine) Signal(ctx context.Context, id domain.TriggerID, headers http.H
 		if err != nil || !t.Enabled || t.DeletedAt != nil {
 			return noTrigger()
 		}
-		work, err := e.giveByTrigger(ctx, d, t, domain.TextSignal(t.Task, signalData(body)))
+		from := domain.TaintSource{Kind: domain.SourceSignal, Trigger: t.ID, AtMs: d.at.UnixMilli()}
+		work, err := e.giveByTrigger(ctx, d, t, domain.TextSignal(t.Task, signalData(body)), domain.Taint{from})
 		if err != nil {
 			return err
 		}

@@ -195,6 +195,9 @@ func TestASignalGivesWorkOnce(t *testing.T) {
 		t.Errorf("the work is %s: %q", g.ID, g.Result)
 	}
 	w.wantText(g.Chat, `{"x":"/say obey"}`)
+	if task := w.theChat(g.Chat); !task.Tainted() || task.Taint[0].Trigger != tr.ID {
+		t.Errorf("what came with the signal taints nothing: %v", task.Taint)
+	}
 	var kept *engine.KeptError
 	if _, err := w.signal(tr, secret, "msg_1", now, "{\"x\":\n\"/say obey\"}"); !errors.As(err, &kept) || string(kept.Answer.Body) != string(g.ID) {
 		t.Errorf("the same signal again gave %v", err)

@@ -22,8 +22,7 @@ func ofChat(chat *domain.Chat, bot domain.BotID, u domain.UsageEntry) domain.Usa
 	return u
 }
 
-// stepUsage is the line of a model call of a Turn. steps is 0 for a reply that came too
-// late to count: it was paid for all the same.
+// stepUsage is the line of a model call of a Turn.
 func (e *Engine) stepUsage(at time.Time, f *domain.StepFacts, model string, usage domain.ModelUsage, steps int64) domain.UsageEntry {
 	purpose := domain.PurposeTurn
 	if f.Chat.Kind == domain.ChatReview {
@@ -32,6 +31,14 @@ func (e *Engine) stepUsage(at time.Time, f *domain.StepFacts, model string, usag
 	u := ofChat(&f.Chat, f.Bot.ID, e.entry(at, f.Organization.Settings, model, purpose, usage))
 	u.Steps = steps
 	return u
+}
+
+// noteLate adds the line of a reply that came too late to count: it was paid for all the
+// same. One that was held during a pause has its line already.
+func (e *Engine) noteLate(d *draft, s *Step, usage domain.ModelUsage) {
+	if s.Reply == nil {
+		d.commit.Usage = append(d.commit.Usage, e.stepUsage(d.at, &s.facts, s.Request.Model, usage, 0))
+	}
 }
 
 // noteJudge adds the line of a reading of Rules about a call, whatever comes of its

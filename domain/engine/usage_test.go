@@ -148,20 +148,6 @@ func TestEveryModelCallIsNoted(t *testing.T) {
 			t.Errorf("the ledger is %+v", *lines)
 		}
 	})
-	t.Run("given-away work", func(t *testing.T) {
-		w := newWorld(t)
-		chat := domain.Chat{ID: "chat_00000000000000000000000000000001", Organization: w.me.Organization, Member: w.me.Member.ID, Bot: w.main(),
-			Kind: domain.ChatTask, Status: domain.ChatIdle, Parent: &domain.ChatParent{Chat: "chat_2", Delegation: "dlg_1"}}
-		w.must(w.store.Commit(t.Context(), domain.Commit{Rows: []domain.Row{&chat}}))
-		w.say(chat.ID, "hello")
-		w.run()
-		w.say(w.newChat(), "hello")
-		w.run()
-		sums := w.used(domain.UsageByDelegation)
-		if len(sums) != 2 || !slices.ContainsFunc(sums, func(s domain.UsageSum) bool { return s.Key == "dlg_1" && s.Steps == 1 }) {
-			t.Errorf("by delegation it is %+v", sums)
-		}
-	})
 }
 
 // A reply that cannot be taken is paid for, and so is one that nobody wants any more; a

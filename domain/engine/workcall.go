@@ -49,7 +49,7 @@ func (e *Engine) checkWork(d *draft, chat *domain.Chat, s domain.Settings, bot d
 	checked := domain.Checked{At: d.at, Verdict: verdict, Result: domain.TextDenied(verdict.Decided, verdict.Reason)}
 	var request *domain.Request
 	if verdict.Outcome == domain.OutcomeAsk {
-		request = newRequest(d.at, &call, nil, chat, s, bot, chain, verdict.Approver)
+		request = newRequest(d.at, &call, nil, chat, s, bot, chain, verdict)
 		checked.Request = request.ID
 	}
 	next, err := domain.DecideCall(call, checked)
@@ -128,7 +128,7 @@ func (w *callWork) carryGive(path []domain.Delegation, failed func(string) error
 		return failed("the work was stopped")
 	}
 	n := &newWork{e: w.e, d: d, giver: giver, chat: &w.f.Chat, path: above, member: w.f.Call.Member, authority: w.f.Turn.Authority, in: in, target: target,
-		parent: domain.WorkParent{Chat: w.f.Chat.ID, Turn: w.f.Call.Turn, Call: w.f.Call.Parent}}
+		parent: domain.WorkParent{Chat: w.f.Chat.ID, Turn: w.f.Call.Turn, Call: w.f.Call.Parent}, taint: w.f.Chat.Taint}
 	d.guard(above)
 	d.in(&w.f.Chat)
 	if g.Status != domain.DelegationAuthorizing {
@@ -208,7 +208,7 @@ func (w *callWork) workMoved(c domain.Call) error {
 		})
 	}
 	w.d.deliver([]domain.Input{{ID: newID[domain.InputID](domain.PrefixInput), Kind: domain.ItemNotice, From: domain.FromServer,
-		Text: domain.TextTaskRefused(c.Delegation, c.Result), Authority: w.f.Turn.Authority}})
+		Text: domain.TextTaskRefused(c.Delegation, c.Result), Authority: w.f.Turn.Authority, Taint: w.d.chat.Taint}})
 	return nil
 }
 
@@ -218,8 +218,9 @@ func (d *draft) deliver(inputs []domain.Input) {
 		return
 	}
 	if d.chat.Turn == "" {
-		d.startTurn(inputs)
-		return
+		var now []domain.Input
+		now, inputs = d.chat.ForOneTurn(inputs)
+		d.startTurn(now)
 	}
 	for _, in := range inputs {
 		d.enqueue(in)

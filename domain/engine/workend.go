@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"openbot/domain"
 )
@@ -35,6 +36,7 @@ func (d *draft) endWork(turn domain.Turn, path []domain.Delegation, own *domain.
 		return err
 	}
 	next.LastEvent = chat.LastEvent + 1 // that of its end
+	next.Taint = chat.Taint
 	if own != nil {
 		*own = next
 		d.tellWork(own, nil)
@@ -48,6 +50,10 @@ func (d *draft) endWork(turn domain.Turn, path []domain.Delegation, own *domain.
 func (d *draft) left(open domain.OpenWork) domain.OpenWork {
 	for _, row := range d.commit.Rows {
 		switch r := row.(type) {
+		case *domain.Delegation:
+			if r.Parent.Chat == d.chat.ID && !r.Open() && r.NoticeDueAt == nil {
+				open.Untold--
+			}
 		case *domain.Request:
 			if r.Chat == d.chat.ID && r.Version > 0 && r.Status != domain.RequestPending {
 				open.Requests--
@@ -61,7 +67,7 @@ func (d *draft) left(open domain.OpenWork) domain.OpenWork {
 			}
 		}
 	}
-	open.Requests, open.Out = max(open.Requests, 0), max(open.Out, 0)
+	open.Untold, open.Requests, open.Out = max(open.Untold, 0), max(open.Requests, 0), max(open.Out, 0)
 	return open
 }
 
@@ -88,8 +94,19 @@ func (e *Engine) settleWork(ctx context.Context, d *draft) error {
 	if turn.ID != d.chat.LastTurn {
 		return errMoved
 	}
+	waiting := len(f.Inbox)
+	for _, in := range f.Inbox {
+		if slices.Contains(d.commit.Taken, in.ID) {
+			waiting--
+		}
+	}
+	for _, in := range d.commit.Inputs {
+		if in.Chat == d.chat.ID {
+			waiting++
+		}
+	}
 	d.guard(f.Work)
-	return d.endWork(turn, f.Work, own, f.OpenWork, len(f.Inbox)+len(d.commit.Inputs)-len(d.commit.Taken))
+	return d.endWork(turn, f.Work, own, f.OpenWork, waiting)
 }
 
 // notices is how many ends of work one commit tells a Chat.
@@ -140,6 +157,9 @@ func (e *Engine) tellChat(ctx context.Context, d *draft, chat *domain.Chat, ende
 		late = late || len(path) == 0 || !path[0].Open() || domain.HeldBy(path).Stopping != ""
 	}
 	names := map[domain.BotID]string{}
+	if err := e.settleAbove(ctx, d, chat, ended); err != nil {
+		return err
+	}
 	d.in(chat)
 	var inputs []domain.Input
 	for i := range ended {
@@ -161,11 +181,11 @@ func (e *Engine) tellChat(ctx context.Context, d *draft, chat *domain.Chat, ende
 		text := domain.TextWorkEnded(shown, names[g.Bot])
 		d.event(domain.EventDelegation, string(g.ID), map[string]any{"delegation": g.ID, "status": g.Status, "executionId": g.Execution, "executionStatus": g.ExecutionStatus(false)})
 		if late || g.Notice == domain.NoticeHistory {
-			d.item(domain.Item{Turn: chat.LastTurn, Kind: domain.ItemNotice, From: domain.FromServer, Text: text})
+			d.take(chat.LastTurn, domain.Input{Kind: domain.ItemNotice, From: domain.FromServer, Text: text, Taint: g.Taint})
 			continue
 		}
 		inputs = append(inputs, domain.Input{ID: newID[domain.InputID](domain.PrefixInput), Kind: domain.ItemNotice, From: domain.FromServer,
-			Text: text, Authority: g.Authority})
+			Text: text, Authority: g.Authority, Taint: g.Taint})
 	}
 	d.deliver(inputs)
 	if len(inputs) > 0 {
@@ -176,6 +196,33 @@ func (e *Engine) tellChat(ctx context.Context, d *draft, chat *domain.Chat, ende
 		return nil
 	}
 	return e.settleWork(ctx, d)
+}
+
+// settleAbove looks at work that has lost a round below it which its Chat did not give:
+// a person started that further down, below ended work.
+func (e *Engine) settleAbove(ctx context.Context, d *draft, chat *domain.Chat, ended []domain.Delegation) error {
+	looked := map[domain.DelegationID]bool{"": true, chat.Delegation(): true}
+	for _, g := range ended {
+		if looked[g.Above] {
+			continue
+		}
+		looked[g.Above] = true
+		above, err := e.Store.Delegation(ctx, g.Above)
+		if err != nil {
+			return err
+		}
+		if !above.Open() || above.Chat == chat.ID {
+			continue
+		}
+		its, err := e.Store.Chat(ctx, above.Chat)
+		if err != nil {
+			return err
+		}
+		if err := d.inside(&its, func() error { return e.settleWork(ctx, d) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // closeAgain is how soon work that could not be ended yet is looked at again.
@@ -278,7 +325,7 @@ func (e *Engine) releaseWork(ctx context.Context, id domain.DelegationID, why st
 		d.commit.CloseReminders = append(d.commit.CloseReminders, f.Chat.ID)
 		for _, in := range f.Inbox {
 			d.commit.Taken = append(d.commit.Taken, in.ID)
-			d.item(domain.Item{Turn: f.Chat.LastTurn, Kind: in.Kind, From: in.From, Text: in.Text, Topic: in.Topic})
+			d.take(f.Chat.LastTurn, in)
 		}
 		open := d.left(f.OpenWork)
 		if open.Given > 0 || open.Out > 0 {
@@ -293,6 +340,7 @@ func (e *Engine) releaseWork(ctx context.Context, id domain.DelegationID, why st
 		if err != nil {
 			return err
 		}
+		next.Taint = f.Chat.Taint
 		if now.StoppingAt == nil {
 			next.Notice, next.NoticeDueAt = domain.NoticeNone, nil // its giver was stopped as well
 		}

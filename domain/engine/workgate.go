@@ -161,7 +161,7 @@ func (e *Engine) planLimit(d *draft, f *domain.StepFacts, limit string) error {
 	call.Tool = limit
 	chain := domain.OwnerChain(f.Bot, f.MainBot, f.Owners)
 	verdict := domain.Check(domain.Attempt{At: d.at, Bot: f.Bot.ID, Member: g.Member, Chat: f.Chat.ID, Capability: capability, Rights: f.Rights,
-		Visible: true, Limit: limit, Grants: f.Grants, Rules: f.Rules, Deciders: domain.Deciders(chain)})
+		Visible: true, Limit: limit, Caution: caution(f.Organization.Settings, call, nil, nil, f.Chat.Taint), Grants: f.Grants, Rules: f.Rules, Deciders: domain.Deciders(chain)})
 	next, request, err := e.checkWork(d, &f.Chat, f.Organization.Settings, f.Bot.ID, chain, call, verdict)
 	if err != nil {
 		return err
@@ -248,11 +248,12 @@ const unparkBatch = 500
 
 // ResumeWork sets free what a pause parked, once it is over.
 func (e *Engine) ResumeWork(ctx context.Context, id domain.DelegationID) error {
-	g, err := e.Store.Delegation(ctx, id)
-	if err != nil || g.ResumeDueAt == nil {
-		return gone(err)
-	}
+	var g domain.Delegation
 	for {
+		var err error
+		if g, err = e.Store.Delegation(ctx, id); err != nil || g.ResumeDueAt == nil {
+			return gone(err) // among others: it has paused again meanwhile
+		}
 		tasks, err := e.Store.Unpark(ctx, id, e.now().Add(domain.RunnableGrace), unparkBatch)
 		if err != nil {
 			return err

@@ -90,13 +90,14 @@ func delegateWork(ctx context.Context, e *Engine, d *draft, w *stepWork, call *d
 		call.Capability = domain.Capability{Action: domain.ActionBotsDelegate, Target: string(target.ID)}
 		a.Capability = call.Capability
 	}
+	a.Caution = caution(w.facts.Organization.Settings, *call, nil, nil, w.chat.Taint)
 	verdict := domain.Check(a)
 	if verdict.Outcome == domain.OutcomeDeny {
 		return domain.DecideCall(*call, domain.Checked{At: d.at, Verdict: verdict, Result: domain.TextDenied(verdict.Decided, verdict.Reason)})
 	}
 	allowed := verdict.Outcome == domain.OutcomeAllow
 	g := &newWork{e: e, d: d, giver: w.bot, chat: &w.chat, path: w.facts.Work, member: w.turn.Member, authority: w.turn.Authority,
-		parent: domain.WorkParent{Chat: w.chat.ID, Turn: w.turn.ID, Call: call.ID}, in: in, target: target}
+		parent: domain.WorkParent{Chat: w.chat.ID, Turn: w.turn.ID, Call: call.ID}, in: in, target: target, taint: w.chat.Taint}
 	id, status, note, err := g.place(ctx, earlier, allowed)
 	if err != nil {
 		return *call, err
@@ -231,6 +232,7 @@ type newWork struct {
 	trigger   domain.TriggerID
 	in        giving
 	target    domain.Bot
+	taint     domain.Taint // what the task rests on
 }
 
 func (n *newWork) from() string {
@@ -308,7 +310,7 @@ func (n *newWork) begin(g *domain.Delegation) error {
 
 func (n *newWork) input(text string) domain.Input {
 	return domain.Input{ID: newID[domain.InputID](domain.PrefixInput), Kind: domain.ItemNotice, From: domain.FromServer, Text: text,
-		Topic: domain.TopicTask, Authority: n.authority}
+		Topic: domain.TopicTask, Authority: n.authority, Taint: n.taint}
 }
 
 // add gives a task to work that is under way: it reads the task at its next step.

@@ -56,6 +56,9 @@ func (r *newRound) begin(d *draft) error {
 	}
 	r.work = next
 	r.chat.Parent = &domain.ChatParent{Chat: r.work.Parent.Chat, Delegation: r.work.ID}
+	if len(r.path) > 0 {
+		d.put(&r.path[0]) // written, though unchanged: an end of it at the same time conflicts with it
+	}
 	d.guard(r.path)
 	d.work(&r.work, nil)
 	return nil

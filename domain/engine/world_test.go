@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"openbot/domain"
 	"openbot/domain/engine"
@@ -34,18 +35,27 @@ func TestMain(m *testing.M) {
 // world is an engine on a real store, with everything outside it in the hands of the
 // test: time, workers, the model, the App, and when the process dies.
 type world struct {
-	t      *testing.T
+	t      tester
 	engine *engine.Engine
 	store  *hookedStore
 	rings  *ringer
 	apps   *app
-	models engine.Models
-	secret string
-	me     domain.Principal
-	mail   domain.Connection
-	clock  *clock
+	// receiver is whoever webhooks tell.
+	receiver *receiver
+	models   engine.Models
+	secret   string
+	me       domain.Principal
+	mail     domain.Connection
+	clock    *clock
 	// programs runs programs; nil means as the server does, without its limit of time.
 	programs engine.Programs
+}
+
+// tester is a test, or one check of a property.
+type tester interface {
+	rapid.TB
+	Context() context.Context
+	Cleanup(func())
 }
 
 type clock struct {
@@ -270,6 +280,19 @@ func newWorldAlone(t *testing.T) *world {
 	if err := os.WriteFile(file, schema, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	w := worldIn(t, file)
+	w.begin()
+	t.Cleanup(func() {
+		if !t.Failed() {
+			w.accounted()
+		}
+	})
+	return w
+}
+
+// worldIn makes a world on a database that may have been there before.
+func worldIn(t tester, file string) *world {
+	t.Helper()
 	store, err := repository.Open(t.Context(), repository.Options{File: file})
 	if err != nil {
 		t.Fatal(err)
@@ -281,22 +304,22 @@ func newWorldAlone(t *testing.T) *world {
 	})
 	models := model.New(model.Options{})
 	t.Cleanup(models.Close)
-	w := &world{t: t, store: &hookedStore{Store: store}, apps: &app{sends: map[domain.CallID]int{}}, models: models,
+	w := &world{t: t, store: &hookedStore{Store: store}, apps: &app{sends: map[domain.CallID]int{}}, receiver: &receiver{status: 200}, models: models,
 		clock: &clock{at: time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)}}
 	w.restart()
-	if w.secret, err = w.engine.FirstStart(t.Context(), ""); err != nil {
-		t.Fatal(err)
-	}
-	if w.me, err = w.engine.Authenticate(t.Context(), w.secret); err != nil {
-		t.Fatal(err)
-	}
-	w.mail = w.connect("mail", "send", "list")
-	t.Cleanup(func() {
-		if !t.Failed() {
-			w.accounted()
-		}
-	})
 	return w
+}
+
+// begin makes the first Member of an empty database, with an App.
+func (w *world) begin() {
+	w.t.Helper()
+	w.must(w.store.Migrate(w.t.Context()))
+	var err error
+	w.secret, err = w.engine.FirstStart(w.t.Context(), "")
+	w.must(err)
+	w.me, err = w.engine.Authenticate(w.t.Context(), w.secret)
+	w.must(err)
+	w.mail = w.connect("mail", "send", "list")
 }
 
 // restart is a new process on the same database: whatever was rung is lost.
@@ -378,6 +401,8 @@ func (w *world) work(task domain.Task) {
 		}
 	case domain.TaskCallJudge, domain.TaskRequestReview, domain.TaskBotClose, domain.TaskRulePreview:
 		w.workDeciders(task)
+	case domain.TaskRequestVerdict:
+		w.readRequest(task)
 	case domain.TaskCallLapse:
 		w.must(w.engine.LapseCall(ctx, domain.CallID(task.Subject)))
 	case domain.TaskRequestElapse:
@@ -398,6 +423,8 @@ func (w *world) work(task domain.Task) {
 		w.must(w.engine.CloseWork(ctx, domain.DelegationID(task.Subject)))
 	case domain.TaskWorkResume:
 		w.must(w.engine.ResumeWork(ctx, domain.DelegationID(task.Subject)))
+	case domain.TaskWebhookDeliver:
+		w.deliver(task)
 	case domain.TaskConnectionLook:
 		c, err := w.engine.LookTarget(ctx, domain.ConnectionID(task.Subject))
 		w.must(err)

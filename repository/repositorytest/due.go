@@ -82,12 +82,16 @@ var dues = []promise{
 
 		for _, dueAt := range []*time.Time{soon, nil, late} {
 			r := w.newRequest(allowed)
-			r.ExpiresAt, r.ReviewDueAt = w.now.Add(time.Hour), dueAt
+			r.ExpiresAt, r.ReviewDueAt, r.VerdictDueAt = w.now.Add(time.Hour), dueAt, dueAt
 			b := &domain.Bot{ID: newID[domain.BotID](domain.PrefixBot), Organization: w.org.ID, Kind: domain.BotLasting, ClosingDueAt: dueAt}
 			p := &domain.Preview{ID: newID[domain.PreviewID](domain.PrefixPreview), DueAt: dueAt, CreatedAt: w.now}
 			w.commit(r, b, p)
+			v := w.newDelivery(w.newWebhook(w.member), domain.DeliveryPending, dueAt, nil)
+			w.commit(v)
 			if dueAt == late {
+				expect(domain.TaskWebhookDeliver, string(v.ID), 1, late, domain.UrgencyDelivery)
 				expect(domain.TaskRequestReview, string(r.ID), 1, late, domain.UrgencyReview)
+				expect(domain.TaskRequestVerdict, string(r.ID), late.UnixMilli(), late, domain.UrgencyJudge)
 				expect(domain.TaskBotClose, string(b.ID), 1, late, domain.UrgencyRest)
 				expect(domain.TaskRulePreview, string(p.ID), 1, late, domain.UrgencyJudge)
 			}
@@ -98,6 +102,14 @@ var dues = []promise{
 			w.commit(r)
 			if dueAt != soon {
 				expect(domain.TaskReminderFire, string(r.ID), dueAt.UnixMilli(), dueAt, domain.UrgencyTurn)
+			}
+		}
+		for _, dueAt := range []*time.Time{late, soon, nil, now} {
+			r := &domain.Trigger{ID: newID[domain.TriggerID](domain.PrefixTrigger), Organization: w.org.ID, Member: w.member.ID, NextAt: dueAt,
+				CreatedAt: w.now, UpdatedAt: w.now}
+			w.commit(r)
+			if dueAt == late || dueAt == now {
+				expect(domain.TaskTriggerFire, string(r.ID), dueAt.UnixMilli(), dueAt, domain.UrgencyTurn)
 			}
 		}
 		for _, dueAt := range []*time.Time{now, late, soon, nil} {

@@ -95,12 +95,12 @@ var kinds = []kind{
 	}, nil, "Organization", "CreatedAt"),
 	partly(kindOf("chat", domain.PrefixChat, func(ctx context.Context, s engine.Store, id string) (domain.Chat, error) {
 		return s.Chat(ctx, domain.ChatID(id))
-	}, nil, "Organization", "Member", "Bot", "Kind", "Request", "CreatedAt"), func(before, row *domain.Chat) {
+	}, nil, "Organization", "Member", "Bot", "Kind", "Request", "Channel", "Outside", "CreatedAt"), func(before, row *domain.Chat) {
 		row.Parent.Chat = before.Parent.Chat // its Delegation is that of the newest round
 	}),
 	kindOf("turn", domain.PrefixTurn, func(ctx context.Context, s engine.Store, id string) (domain.Turn, error) {
 		return s.Turn(ctx, domain.TurnID(id))
-	}, nil, "Organization", "Chat", "Bot", "Member", "CreatedAt"),
+	}, nil, "Organization", "Chat", "Bot", "Member", "Author", "CreatedAt"),
 	kindOf("call", domain.PrefixCall, func(ctx context.Context, s engine.Store, id string) (domain.Call, error) {
 		found, err := s.ItemCalls(ctx, []domain.Item{{Call: domain.CallID(id)}})
 		call, ok := found[domain.CallID(id)]
@@ -113,10 +113,11 @@ var kinds = []kind{
 	kindOf("request", domain.PrefixRequest, func(ctx context.Context, s engine.Store, id string) (domain.Request, error) {
 		return s.Request(ctx, domain.RequestID(id))
 	}, nil, "Organization", "Member", "Bot", "Capability", "Reason", "Chain", "Chat", "Turn", "Call", "Asked", "Delegation", "Limit", "Arguments",
-		"App", "Code", "Plan", "OnExpire", "Unknown", "Tags", "CreatedAt"),
+		"App", "Code", "Plan", "OnExpire", "Unknown", "Tags", "TagLine", "Taint", "TaintedTag", "Resource", "CreatedAt"),
 	kindOf("grant", domain.PrefixGrant, func(ctx context.Context, s engine.Store, id string) (domain.Grant, error) {
 		return s.Grant(ctx, domain.GrantID(id))
-	}, nil, "Organization", "Member", "Bot", "Capability", "Limit", "Decision", "Scope", "Chat", "Revision", "Source", "Request", "Parent", "CreatedAt"),
+	}, nil, "Organization", "Member", "Bot", "Capability", "Limit", "Decision", "Scope", "Chat", "Revision", "Source", "Request", "Parent",
+		"Shown", "ShownIn", "CreatedAt"),
 	kindOf("rule", domain.PrefixRule, func(ctx context.Context, s engine.Store, id string) (domain.Rule, error) {
 		return s.Rule(ctx, domain.RuleID(id))
 	}, nil, "Organization", "Member", "Bot", "Source", "Keeper", "Request", "CreatedAt"),
@@ -146,6 +147,15 @@ var kinds = []kind{
 	kindOf("audit head", domain.PrefixOrganization, func(ctx context.Context, s engine.Store, id string) (domain.AuditHead, error) {
 		return s.AuditHead(ctx, domain.OrganizationID(id))
 	}, nil),
+	kindOf("webhook", domain.PrefixWebhook, func(ctx context.Context, s engine.Store, id string) (domain.Webhook, error) {
+		return s.Webhook(ctx, domain.WebhookID(id))
+	}, nil, "Organization", "Member", "CreatedAt"),
+	kindOf("delivery", domain.PrefixDelivery, func(ctx context.Context, s engine.Store, id string) (domain.Delivery, error) {
+		return s.Delivery(ctx, domain.DeliveryID(id))
+	}, nil, "Organization", "Webhook", "Channel", "Member", "Event", "Payload", "CreatedAt"),
+	kindOf("channel", domain.PrefixChannel, func(ctx context.Context, s engine.Store, id string) (domain.Channel, error) {
+		return s.Channel(ctx, domain.ChannelID(id))
+	}, nil, "Organization", "Member", "CreatedAt"),
 }
 
 func versionOf(row domain.Row) int64 { return reflect.ValueOf(row).Elem().FieldByName("Version").Int() }

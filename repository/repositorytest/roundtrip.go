@@ -38,10 +38,10 @@ var roundTrips = []promise{
 		chat := w.newChat()
 		turn := w.newTurn(chat)
 		turn.Answer, turn.Steps, turn.CostNanos = "answer", 3, 9
-		chat.Turn, chat.Tainted, chat.Title = turn.ID, true, "title"
+		chat.Turn, chat.Taint, chat.Title = turn.ID, domain.Taint{{Kind: domain.SourceApp, Connection: "con_1"}}, "title"
 		w.commit(chat, turn)
 		turn.Answer, turn.Steps, turn.CostNanos, turn.DueAt, turn.Authority = "", 0, 0, nil, nil
-		chat.Turn, chat.Tainted, chat.Title = "", false, ""
+		chat.Turn, chat.Taint, chat.Title = "", nil, ""
 		w.commit(chat, turn)
 		w.same("turn", must[domain.Turn](w)(w.store.Turn(w.ctx, turn.ID)), *turn)
 		w.same("chat", must[domain.Chat](w)(w.store.Chat(w.ctx, chat.ID)), *chat)

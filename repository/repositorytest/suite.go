@@ -36,6 +36,8 @@ func Run(t *testing.T, open Open) {
 		{"parked", parking},
 		{"audit", audits},
 		{"pages", pages},
+		{"webhooks", webhooks},
+		{"Channels", channels},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

@@ -194,16 +194,17 @@ var works = []promise{
 		facts := func() domain.WorkFacts { return must[domain.WorkFacts](w)(w.store.WorkFacts(w.ctx, chat.ID)) }
 		w.same("nothing is open", facts(), want)
 
-		given, ended := w.newWork(chat, g.ID), w.newWork(chat, g.ID)
-		ended.EndedAt = ptr(w.now)
+		round := w.newWork(from, g.ID) // that a person started further down
+		given, ended, untold := w.newWork(chat, g.ID), w.newWork(chat, g.ID), w.newWork(chat, g.ID)
+		ended.EndedAt, untold.EndedAt, untold.NoticeDueAt = ptr(w.now), ptr(w.now), ptr(w.now)
 		pending, decided := w.newRequest(w.newCall(turn, 1, 0)), w.newRequest(w.newCall(turn, 1, 1))
 		decided.Status = domain.RequestDenied
 		work := w.newCall(turn, domain.WorkStep, 0)
 		out, unknown, settled, waiting := w.newCall(turn, 1, 2), w.newCall(turn, 1, 3), w.newCall(turn, 1, 4), w.newCall(turn, 1, 5)
 		out.Status, unknown.Status, settled.Status = domain.CallSending, domain.CallUnknown, domain.CallUnknown
 		settled.EndedAt = ptr(w.now)
-		w.commit(given, ended, pending, decided, work, out, unknown, settled, waiting)
-		want.OpenWork = domain.OpenWork{Given: 1, Requests: 2, Out: 2}
+		w.commit(round, given, ended, untold, pending, decided, work, out, unknown, settled, waiting)
+		want.OpenWork = domain.OpenWork{Given: 2, Untold: 1, Requests: 2, Out: 2}
 		w.same("what is open", facts(), want)
 		w.same("as a step sees it", must[domain.StepFacts](w)(w.store.StepFacts(w.ctx, turn.ID)).OpenWork, want.OpenWork)
 		w.same("work above a step", must[domain.StepFacts](w)(w.store.StepFacts(w.ctx, turn.ID)).Work, want.Work)

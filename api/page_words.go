@@ -138,7 +138,7 @@ func ways(r domain.Request, n names) []web.Way {
 		out[3].Words += " A Chat with content from outside is still asked about it."
 	}
 	if r.Capability.Action == domain.ActionDelegationsContinue {
-		out = append(out, web.Way{Value: "ask-once", Label: "Stop and ask", Words: "Stop and ask: the work is stopped, and whoever gave it gets your reason as a question.", First: true})
+		out = slices.Insert(out, 1, web.Way{Value: "ask-once", Label: "Stop and ask", Words: "Stop and ask: the work is stopped, and whoever gave it gets your reason as a question.", First: true})
 	}
 	return out
 }

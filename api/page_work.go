@@ -245,7 +245,8 @@ func (s *server) workRow(v domain.DelegationView, n names, p domain.Principal) w
 	case g.Status == domain.DelegationAuthorizing:
 		row.Hold = "It waits for the decision whether it may be given."
 	case held.Paused != "":
-		row.Status, row.Hold = string(domain.DelegationPaused), holdWords(g, path, held.Paused, v.Request != "", n)
+		row.Status = string(domain.DelegationPaused)
+		row.Hold, row.HoldAt = holdWords(path, held.Paused, v.Request != "", n)
 	}
 	row.Dot = workDots[row.Status]
 	row.MayStop = g.Open() && held.Stopping == ""
@@ -258,23 +259,25 @@ func (s *server) workRow(v domain.DelegationView, n names, p domain.Principal) w
 
 var limitWords = map[string]string{domain.LimitTime: "time limit", domain.LimitSteps: "limit of steps", domain.LimitBudget: "budget"}
 
-// holdWords says which limit paused a piece of work, and whose limit it was.
-func holdWords(g domain.Delegation, path []domain.Delegation, paused domain.DelegationID, asked bool, n names) string {
-	for _, at := range path {
+// holdWords says which limit paused the first of a path and whose limit it was, with
+// where that work stands when it is another.
+func holdWords(path []domain.Delegation, paused domain.DelegationID, asked bool, n names) (words, place string) {
+	for i, at := range path {
 		if at.ID != paused || at.Pause == nil {
 			continue
 		}
 		limit := limitWords[at.Pause.Limit]
-		if at.ID != g.ID {
-			first, _, _ := taskWords(at.Task)
-			return "Paused with the work above it: " + n.bot(at.Bot) + " reached the " + limit + " of “" + first + "”."
+		switch {
+		case i > 0:
+			return "Paused with work above it, of " + n.bot(at.Bot) + ", which reached its " + limit + ".",
+				workPlace{chat: at.Parent.Chat}.path() + "#" + string(at.ID)
+		case asked:
+			return "Paused: it reached its " + limit + ". A decision says whether it goes on; a message is none.", ""
+		default:
+			return "Paused: it reached its " + limit + ". Whether it goes on is being checked.", ""
 		}
-		if asked {
-			return "Paused: it reached its " + limit + ". A decision says whether it goes on; a message is none."
-		}
-		return "Paused: it reached its " + limit + ". Whether it goes on is being checked."
 	}
-	return "Paused."
+	return "Paused.", ""
 }
 
 // taskWords gives the first line of a task, and the task when that is more.

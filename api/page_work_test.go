@@ -26,7 +26,7 @@ func TestWorkOnPages(t *testing.T) {
 	page := b.get("/work")
 	page.reads(t, "Given by A Chat", "paused Main", "1 of 1 used Limit reached", "$0 of $0.000009 used", "of 60 s used", "Paused: it reached its limit of steps.", "Open its Request", "<b>quick</b>")
 	page.shows(t, `<progress max="1" value="1" aria-label="Steps: 1 of 1 used" class="full">`)
-	if strings.Contains(page.plain(), "Paused with the work above it") {
+	if strings.Contains(page.plain(), "Paused with work above it") {
 		t.Error("the layer below is shown before it is opened")
 	}
 	open := regexp.MustCompile(`href="(/work\?open=` + top + `)#` + top + `"`).FindStringSubmatch(page.body)
@@ -35,8 +35,8 @@ func TestWorkOnPages(t *testing.T) {
 	}
 	below := text(h.call("GET", "/v1/chats/"+task+"/delegations", "").list(t)[0]["id"])
 	page = b.get(open[1])
-	page.reads(t, "Paused with the work above it: Main reached the limit of steps of", "Hide the work below")
-	page.shows(t, `<li id="`+below+`">`, "&lt;script&gt;alert(1)&lt;/script&gt;<b class=\"odd\">U+202E</b>")
+	page.reads(t, "Paused with work above it, of Main, which reached its limit of steps. Show that work", "Hide the work below")
+	page.shows(t, `<a href="/work?chat=`+chat+`#`+top+`">Show that work</a>`, `<li id="`+below+`">`, "&lt;script&gt;alert(1)&lt;/script&gt;<b class=\"odd\">U+202E</b>")
 	if strings.Contains(page.body, "\u202e") {
 		t.Error("a character that turns text around stands in the page")
 	}
@@ -47,7 +47,7 @@ func TestWorkOnPages(t *testing.T) {
 		t.Errorf("the part is %s", part.body)
 	}
 	b.get("/chats/"+chat).reads(t, "Work that it gave", "paused Main", "All that it gave: 1 piece of work")
-	b.get("/chats/"+task).reads(t, "The work of this Chat", "1 of 1 used", "Work that it gave", "Paused with the work above it")
+	b.get("/chats/"+task).reads(t, "The work of this Chat", "1 of 1 used", "Work that it gave", "Paused with work above it")
 
 	// The Request shows the limit and what was used, and takes instructions.
 	request := text(h.call("GET", "/v1/requests?action=delegations.continue", "").list(t)[0]["id"])

@@ -38,6 +38,7 @@ type WorkRow struct {
 	Chat     string
 	Request  string // that decides whether it starts or goes on, or ""
 	Hold     string // why it does not go on now, in words
+	HoldAt   string // where the work above stands that holds it, or ""
 	Trigger  string
 	Limits   []Limit
 	Updated  Moment

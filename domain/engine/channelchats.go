@@ -59,15 +59,14 @@ func (e *Engine) PostToChannel(ctx context.Context, p domain.Principal, id domai
 			chat.Tainted = true // it comes from outside the organization
 		}
 		posted = Posted{Chat: chat.ID}
-		switch {
-		case chat.Turn == "":
+		if chat.Turn == "" {
+			author = input.Author()
 			d.startTurn([]domain.Input{input})
-			posted.Turn = chat.Turn
-		default:
+		} else {
 			d.enqueue(input)
-			if author == input.Author() {
-				posted.Turn = chat.Turn
-			}
+		}
+		if author == input.Author() {
+			posted.Turn = chat.Turn
 		}
 		d.event(domain.EventMessage, string(posted.Turn), map[string]any{"turn": posted.Turn, "from": input.From})
 		d.result = posted

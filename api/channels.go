@@ -226,7 +226,7 @@ func (s *server) channelDeliveryRoutes(tag string) {
 			ChannelPath
 			DeliveryQuery
 		}) (*listed[Delivery], error) {
-			id, err := in.ChannelPath.id()
+			id, err := in.id()
 			if err != nil {
 				return nil, err
 			}

@@ -183,7 +183,7 @@ func (s *server) webhookDeliveryRoutes(tag string) {
 			WebhookPath
 			DeliveryQuery
 		}) (*listed[Delivery], error) {
-			id, err := in.WebhookPath.id()
+			id, err := in.id()
 			if err != nil {
 				return nil, err
 			}

@@ -87,8 +87,10 @@ func TestAMessageThatIsNotTaken(t *testing.T) {
 		says     string
 		received int64
 	}{
-		"an error status": {handler: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", 503) }, status: 503, received: 1},
-		"a redirect":      {handler: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, status: 307, received: 1},
+		"an error status": {handler: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusServiceUnavailable) }, status: 503, received: 1},
+		"a redirect": {handler: func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}, status: 307, received: 1},
 		"an endless answer": {handler: func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(200)
 			w.(http.Flusher).Flush()

@@ -60,15 +60,14 @@ func (e *Engine) PostToChannel(ctx context.Context, p domain.Principal, id domai
 			input.Taint = domain.Taint{{Kind: domain.SourceChannel, Channel: string(c.ID), Author: in.Author, Chat: chat.ID, AtMs: d.at.UnixMilli()}}
 		}
 		posted = Posted{Chat: chat.ID}
-		switch {
-		case chat.Turn == "":
+		if chat.Turn == "" {
+			author = input.Author()
 			d.startTurn([]domain.Input{input})
-			posted.Turn = chat.Turn
-		default:
+		} else {
 			d.enqueue(input)
-			if author == input.Author() {
-				posted.Turn = chat.Turn
-			}
+		}
+		if author == input.Author() {
+			posted.Turn = chat.Turn
 		}
 		d.event(domain.EventMessage, string(posted.Turn), map[string]any{"turn": posted.Turn, "from": input.From})
 		d.result = posted

@@ -126,7 +126,7 @@ func (f *forest) do(task domain.Task) {
 			f.sends = append(f.sends, taking.Sending)
 		}
 	default:
-		if task.Kind == domain.TaskWorkElapse || task.Kind == domain.TaskWorkResume {
+		if task.Kind == domain.TaskWorkElapse || task.Kind == domain.TaskWorkResume || task.Kind == domain.TaskReminderFire {
 			f.reached[string(task.Kind)]++
 		}
 		f.world.work(task)
@@ -227,6 +227,9 @@ func (f *forest) toolCall(chat domain.ChatID) []domain.ModelCall {
 	case 1:
 		return f.calls("mail__list", map[string]any{"n": 1})
 	case 2:
+		if f.chance("reminds", 2) {
+			return f.calls("openbot_remind", map[string]any{"text": "look", "afterMs": rapid.SampledFrom([]int{0, 5000, 3_000_000}).Draw(f.rapid, "afterMs")})
+		}
 		return f.calls("openbot_list_bots", map[string]any{})
 	case 3, 6:
 		if len(given) > 0 {

@@ -195,8 +195,12 @@ func (f *forest) finish() {
 	for round := 0; ; round++ {
 		f.settle()
 		list := f.pending()
-		if len(list) == 0 {
+		reminders := f.count("SELECT count(*) FROM reminders")
+		if len(list)+reminders == 0 {
 			break
+		}
+		if reminders > 0 {
+			f.forward(time.Hour)
 		}
 		if round == 40 {
 			f.t.Fatalf("the work does not end; %d Requests wait", len(list))
@@ -274,7 +278,7 @@ func (f *forest) dump() string {
 // it, or work that it gave away.
 func (f *forest) waits(g domain.Delegation) bool {
 	asked := func(g domain.Delegation) bool {
-		return f.count("SELECT count(*) FROM requests WHERE status = 'pending' AND (chat_id = ? OR delegation_id = ?)", g.Chat, g.ID) > 0
+		return f.count("SELECT (SELECT count(*) FROM requests WHERE status = 'pending' AND (chat_id = ? OR delegation_id = ?)) + (SELECT count(*) FROM reminders WHERE chat_id = ?)", g.Chat, g.ID, g.Chat) > 0
 	}
 	if slices.ContainsFunc(f.path(g.ID), asked) || g.DueAt != nil && f.count("SELECT count(*) FROM turns WHERE chat_id = ? AND status IN ('Queued', 'Running')", g.Chat) > 0 {
 		return true
@@ -295,6 +299,7 @@ func (f *forest) lawOver() {
 		"a Turn under way":  "SELECT id, chat_id, status, parked_by FROM turns WHERE status IN ('Queued', 'Running', 'Waiting')",
 		"an open call":      "SELECT id, kind, chat_id, status, parked_by FROM calls WHERE ended_at IS NULL",
 		"a pending Request": "SELECT id, action, chat_id FROM requests WHERE status = 'pending'",
+		"a reminder":        "SELECT id, chat_id FROM reminders",
 		"input":             "SELECT id, chat_id, text FROM inputs",
 		"what is parked":    "SELECT id FROM turns WHERE parked_by <> '' UNION ALL SELECT id FROM calls WHERE parked_by <> '' UNION ALL SELECT id FROM delegations WHERE parked_by <> ''",
 		"a busy Chat":       "SELECT id, kind, status, turn_id FROM chats WHERE turn_id <> '' OR status <> 'idle'",

@@ -38,3 +38,25 @@ func (c Caution) held() string {
 	}
 	return ""
 }
+
+// caution is what the tags and the taint that the Request shows say about its call.
+func (r Request) caution() Caution {
+	return Caution{Tags: r.Tags, TagLine: r.TagLine, Taint: r.Taint, TaintedTag: r.TaintedTag}
+}
+
+// forPeople refuses an allow that would last, when a tag of the call is for people alone
+// by the tag policy of the moment of asking or of now.
+func (r Request) forPeople(ev Answered) error {
+	for _, line := range []TagLine{r.TagLine, ev.TagLine} {
+		if line.Effect != TagEffectHuman || ev.Decision != DecisionAllow {
+			continue
+		}
+		if ev.Scope != ScopeOnce {
+			return invalid("scope", "must be once: the tag "+line.Tag+" is for people alone, so nothing allows this call beforehand")
+		}
+		if ev.Rule != nil {
+			return invalid("rule", "cannot be kept with an allow: the tag "+line.Tag+" is for people alone, so no Rule allows this call")
+		}
+	}
+	return nil
+}

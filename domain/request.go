@@ -277,23 +277,7 @@ func (r Request) mayAnswer(ev Answered) error {
 	if r.Unknown != nil && ev.Rule != nil {
 		return invalid("rule", "a call whose outcome is unknown keeps no Rule")
 	}
-	for _, line := range []TagLine{r.TagLine, ev.TagLine} {
-		if line.Effect != TagEffectHuman || ev.Decision != DecisionAllow {
-			continue
-		}
-		if ev.Scope != ScopeOnce {
-			return invalid("scope", "must be once: the tag "+line.Tag+" is for people alone, so nothing allows this call beforehand")
-		}
-		if ev.Rule != nil {
-			return invalid("rule", "cannot be kept with an allow: the tag "+line.Tag+" is for people alone, so no Rule allows this call")
-		}
-	}
-	return nil
-}
-
-// caution is what the tags and the taint that the Request shows say about its call.
-func (r Request) caution() Caution {
-	return Caution{Tags: r.Tags, TagLine: r.TagLine, Taint: r.Taint, TaintedTag: r.TaintedTag}
+	return r.forPeople(ev)
 }
 
 // attempt is what the Request asks about, as far as a Grant speaks of it.

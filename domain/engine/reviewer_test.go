@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +83,11 @@ func TestTheReviewerIsOffUntilItIsTurnedOn(t *testing.T) {
 	if r := w.wantVerdict(w.call(turn, 0).Request, ""); r.VerdictDueAt != nil {
 		t.Error("somebody must look at a Request that nobody reads")
 	}
+	for rung := range w.rings.seen {
+		if strings.HasPrefix(rung, string(domain.TaskRequestVerdict)) {
+			t.Error("a worker was rung for a reviewer that is off")
+		}
+	}
 	w.reviewer(true)
 	w.sweep()
 	w.wantVerdict(w.call(turn, 0).Request, "") // new Requests alone
@@ -135,6 +141,24 @@ func TestAVerdictSurvivesACrash(t *testing.T) {
 	// The dead worker's own answer comes too late.
 	w.must(w.engine.CommitReading(t.Context(), reading, domain.ReviewVerdict{Verdict: domain.VerdictAllow}))
 	w.wantVerdict(r.ID, domain.VerdictUnclear)
+}
+
+// Of two workers that asked, the one that asked last is heard.
+func TestAnAnswerOfTheReviewerThatIsOverdueIsDropped(t *testing.T) {
+	w := newWorld(t)
+	w.reviewer(true)
+	turn := w.say(w.newChat(), sendScript)
+	w.until(domain.TaskRequestVerdict)
+	id := w.call(turn, 0).Request
+	first, err := w.engine.PrepareReading(t.Context(), id)
+	w.must(err)
+	w.clock.forward(first.Limit + domain.LeaseTime)
+	second, err := w.engine.PrepareReading(t.Context(), id)
+	w.must(err)
+	w.must(w.engine.CommitReading(t.Context(), first, domain.ReviewVerdict{Verdict: domain.VerdictAllow}))
+	w.wantVerdict(id, "")
+	w.must(w.engine.CommitReading(t.Context(), second, domain.ReviewVerdict{Verdict: domain.VerdictBlock}))
+	w.wantVerdict(id, domain.VerdictBlock)
 }
 
 // A reviewer that kills its workers is asked a few times, and then the verdict is unclear.

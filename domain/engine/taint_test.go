@@ -221,7 +221,8 @@ func TestAResultThatComesLateBringsTaint(t *testing.T) {
 	w.run()
 	w.sweepFor(20 * time.Second)
 	w.run()
-	if w.onlyGiven(chat).Status.Ended() && w.tainted(chat) == nil {
+	w.wantText(chat, string(w.onlyGiven(chat).ID))
+	if !w.onlyGiven(chat).Status.Ended() || w.tainted(chat) == nil {
 		t.Error("the Chat reads what tainted work wrote, and is clean")
 	}
 }
@@ -428,6 +429,9 @@ func TestTaintThatComesInWhileTheJudgeReadsCounts(t *testing.T) {
 	w.run()
 	w.wantStatus(turn, domain.TurnWaiting)
 	w.wantAsked()
+	if found := fmt.Sprint(w.call(turn, 0).Evidence); !strings.Contains(found, "does not count: the Chat is tainted") || strings.Contains(found, "decided anew") {
+		t.Errorf("the evidence is %s", found)
+	}
 }
 
 // One Grant settles no tainted Request, unless it was given where that taint was shown.

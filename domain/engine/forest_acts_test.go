@@ -336,7 +336,7 @@ func (f *forest) saySomething() {
 }
 
 func (f *forest) decideSomething() {
-	list := f.world.pending()
+	list := f.pending()
 	if len(list) == 0 {
 		return
 	}

@@ -211,7 +211,7 @@ func (f *forest) finish() {
 			continue
 		}
 		for _, r := range list {
-			if now := f.world.request(r.ID); now.Status == domain.RequestPending {
+			if now := f.request(r.ID); now.Status == domain.RequestPending {
 				f.decideOne(now)
 			}
 		}

@@ -79,7 +79,7 @@ func seed(t *testing.T) {
 		w.reads("list")
 		seeded.secret, seeded.mail = w.secret, w.mail
 		seeded.bots = []domain.BotID{w.bot("Own", "", w.main()), w.sharedBot("Shared").ID}
-		w.must(w.store.Store.Close())
+		w.must(w.store.Close())
 		var err error
 		seeded.bytes, err = os.ReadFile(file)
 		w.must(err)

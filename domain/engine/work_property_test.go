@@ -11,7 +11,7 @@ import (
 
 // checksPerHistory is how many checks of a pure property one history is worth: it is so
 // much dearer.
-const checksPerHistory = 5
+const checksPerHistory = 20
 
 // Whatever is given, limited, paused, answered, stopped and whenever processes die: work
 // ends once, its giver is told, costs and times add up, and nothing begins that is held.

@@ -80,7 +80,7 @@ func (w *world) rowsOf() func() int {
 // and hold all of it from that commit on.
 func TestPauseContinueAndCancelOfALargeTreeTakeEffectAtOnce(t *testing.T) {
 	w := newWorld(t)
-	n := sized(t, "OPENBOT_TEST_TREE", 300)
+	n := sized(t, "OPENBOT_TEST_TREE", 120)
 	chat := w.newChat()
 	w.say(chat, delegate(limited(map[string]any{"timeMs": 10_000}), `/call mail__send {"n":1}`))
 	w.run()

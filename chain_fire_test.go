@@ -62,7 +62,7 @@ func newHesitantModel(t *testing.T, every int64) *hesitantModel {
 // of calls: every attempt goes its whole way up the chain, and no call goes out
 // undecided or twice.
 func TestAChainOfDecidersUnderFire(t *testing.T) {
-	const chains = 40
+	const chains = 16
 	b := newBackend(t)
 	migrate(t, b)
 	app := appstest.New(t)

@@ -19,7 +19,7 @@ import (
 // every second and Redis is emptied every three: every piece ends, every giver hears of
 // each once, nothing is sent twice, and what was cancelled starts nothing.
 func TestWorkUnderFire(t *testing.T) {
-	const trees = 48
+	const trees = 20
 	b := newBackend(t)
 	migrate(t, b)
 	app := appstest.New(t)

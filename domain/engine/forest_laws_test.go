@@ -27,6 +27,30 @@ func (f *forest) laws() {
 	}
 	f.lawHeld()
 	f.lawParked()
+	f.lawOpen()
+}
+
+// lawOpen: work that is open has a Turn, or waits for something that its Chat gave or
+// asked, or is paused or being stopped.
+func (f *forest) lawOpen() {
+	f.t.Helper()
+	rows, err := f.beside.Query(`SELECT d.id FROM delegations d JOIN chats c ON c.delegation_id = d.id
+		WHERE d.ended_at IS NULL AND d.started_at IS NOT NULL AND d.pause = '' AND c.turn_id = ''
+		AND NOT EXISTS (SELECT 1 FROM delegations x WHERE (x.parent_chat_id = c.id OR x.above_id = d.id) AND (x.ended_at IS NULL OR x.notice_due_at IS NOT NULL))
+		AND NOT EXISTS (SELECT 1 FROM requests x WHERE x.chat_id = c.id AND x.status = 'pending')
+		AND NOT EXISTS (SELECT 1 FROM calls x WHERE x.chat_id = c.id AND x.ended_at IS NULL)
+		AND NOT EXISTS (SELECT 1 FROM inputs x WHERE x.chat_id = c.id)
+		AND NOT EXISTS (SELECT 1 FROM reminders x WHERE x.chat_id = c.id)`)
+	f.must(err)
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id domain.DelegationID
+		f.must(rows.Scan(&id))
+		if domain.HeldBy(f.path(id)).Stopping == "" {
+			f.t.Fatalf("%s is %s and waits for nothing", id, f.work[id].Status)
+		}
+	}
+	f.must(rows.Err())
 }
 
 // lawEnd: a piece of work ends once, and nothing of its end changes any more.

@@ -239,3 +239,28 @@ func TestAPauseTakesOverWhatTheLastOneParked(t *testing.T) {
 	}
 	w.wantWork(top.ID, domain.DelegationCompleted)
 }
+
+// Work whose Turn was interrupted in its pause has nothing left to do when it is let go
+// on: it ends then, as interrupted work does.
+func TestInterruptedWorkEndsWhenItsPauseIsOver(t *testing.T) {
+	for name, reason := range map[string]*string{"without a reason": nil, "with one": ptr("go on")} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			chat := w.newChat()
+			w.say(chat, delegate(limited(map[string]any{"timeMs": 600_000, "steps": 1}), "/call openbot_list_bots", "/then", "/say done"))
+			w.run()
+			g := w.wantWork(w.onlyGiven(chat).ID, domain.DelegationPaused)
+			w.interrupt(g.Chat)
+			w.wantWork(g.ID, domain.DelegationPaused)
+			r := w.onlyPending()
+			_, err := w.engine.AnswerRequest(t.Context(), w.me, r.ID, engine.Answer{Expected: r.Revision, Decision: domain.DecisionAllow, Reason: reason})
+			w.must(err)
+			w.run()
+			want := domain.DelegationCancelled
+			if reason != nil {
+				want = domain.DelegationCompleted // it reads the reason and goes on
+			}
+			w.wantWork(g.ID, want)
+		})
+	}
+}

@@ -102,7 +102,10 @@ func (w *callWork) carryContinue(path []domain.Delegation, failed func(string) e
 		}
 		d.event(domain.EventMessage, string(w.f.Chat.Turn), map[string]any{"turn": w.f.Chat.Turn, "from": in.From})
 	}
-	return w.move(domain.Carried{At: d.at, Result: "The work goes on."})
+	if err := w.move(domain.Carried{At: d.at, Result: "The work goes on."}); err != nil {
+		return err
+	}
+	return w.e.settleWork(w.ctx, d) // its Turn may have ended in the pause
 }
 
 // carryGive starts the work, or gives the task to work that is under way.

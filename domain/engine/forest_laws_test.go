@@ -20,11 +20,11 @@ func (f *forest) laws() {
 		g := f.work[id]
 		f.lawEnd(g)
 		f.lawClock(g)
-		f.lawPause(g)
 		if above := f.work[g.Above]; g.Open() && g.Above != "" && !above.Open() {
 			f.t.Fatalf("%s is %s, and the work above it, %s, is %s", id, g.Status, above.ID, above.Status)
 		}
 	}
+	f.lawPaused()
 	f.lawHeld()
 	f.lawParked()
 	f.lawOpen()
@@ -92,22 +92,20 @@ func (f *forest) lawClock(g domain.Delegation) {
 	}
 }
 
-// lawPause: what is paused waits for a call, and that for a Request that is pending, or
+// lawPaused: what is paused waits for a call, and that for a Request that is pending, or
 // for its worker.
-func (f *forest) lawPause(g domain.Delegation) {
+func (f *forest) lawPaused() {
 	f.t.Helper()
-	paused := g.Status == domain.DelegationPaused
-	if (g.Pause != nil) != paused {
-		f.t.Fatalf("%s is %s with the pause %+v", g.ID, g.Status, g.Pause)
+	for _, id := range f.order {
+		if g := f.work[id]; (g.Pause != nil) != (g.Status == domain.DelegationPaused) {
+			f.t.Fatalf("%s is %s with the pause %+v", g.ID, g.Status, g.Pause)
+		}
 	}
-	if !g.Open() || g.StoppingAt != nil || !paused && g.Status != domain.DelegationAuthorizing {
-		return
-	}
-	f.reached[string(g.Status)]++
-	open := f.count(`SELECT count(*) FROM calls c LEFT JOIN requests r ON r.id = c.request_id WHERE c.id = ? AND c.delegation_id = ? AND c.ended_at IS NULL
-		AND (c.status = 'waiting' AND r.status = 'pending' AND r.delegation_id = c.delegation_id OR c.status = 'allowed' AND (c.due_at IS NOT NULL OR c.parked_by <> ''))`, g.Call, g.ID)
-	if open != 1 {
-		f.t.Fatalf("%s is %s and nothing decides about it: the call %q", g.ID, g.Status, f.list("SELECT status, ended_at, request_id, due_at FROM calls WHERE id = ?", g.Call))
+	if lost := f.list(`SELECT d.id, d.status, d.call_id, c.status, c.ended_at, c.due_at, c.parked_by, r.status FROM delegations d
+		LEFT JOIN calls c ON c.id = d.call_id AND c.delegation_id = d.id LEFT JOIN requests r ON r.id = c.request_id AND r.delegation_id = d.id
+		WHERE d.status IN ('paused', 'authorizing') AND d.stopping_at IS NULL AND (c.ended_at IS NOT NULL
+			OR NOT coalesce(c.status = 'waiting' AND r.status = 'pending' OR c.status = 'allowed' AND (c.due_at IS NOT NULL OR c.parked_by <> ''), 1 = 0))`); len(lost) > 0 {
+		f.t.Fatalf("work is held and nothing decides about it: %q", lost)
 	}
 }
 

@@ -120,7 +120,7 @@ func newForest(t *rapid.T, folder string, reached map[string]int) *forest {
 	}
 	// A few pieces, a chain, or many at once: each is rare enough to stay cheap.
 	f.most, f.fan = rapid.IntRange(3, 9).Draw(t, "pieces"), 3
-	switch rapid.IntRange(0, 11).Draw(t, "shape") {
+	switch rapid.IntRange(0, 19).Draw(t, "shape") {
 	case 0:
 		f.most, f.chain = 13, true
 	case 1:

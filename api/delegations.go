@@ -222,21 +222,15 @@ func (s *server) delegationRoutes() {
 		role: domain.RoleRead, status: 200, stream: true, errors: []int{404}},
 		func(ctx context.Context, p domain.Principal, in *struct {
 			ExecutionPath
-			AfterSequence int64  `query:"afterSequence" minimum:"0" doc:"Only what comes after it; left out: everything."`
-			LastEventID   string `header:"Last-Event-ID" doc:"Wins over afterSequence."`
+			Resumed
 		}) (*huma.StreamResponse, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
 			}
-			after, err := resumeAfter(in.AfterSequence, in.LastEventID)
-			if err != nil {
-				return nil, err
-			}
-			return s.stream(p, func(ev domain.Event) int64 { return ev.Sequence },
-				func(ctx context.Context, send func([]domain.Event) error, quiet func() error) error {
-					return s.Engine.ObserveExecution(ctx, p, id, after, send, quiet)
-				}), nil
+			return s.resume(p, in.Resumed, func(ctx context.Context, after int64, send func([]domain.Event) error, quiet func() error) error {
+				return s.Engine.ObserveExecution(ctx, p, id, after, send, quiet)
+			})
 		})
 }
 

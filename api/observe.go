@@ -41,21 +41,15 @@ func (s *server) observeRoutes() {
 		summary: "The events of a Chat, as they come", about: streamAbout, role: domain.RoleRead, status: 200, stream: true, errors: []int{404}},
 		func(ctx context.Context, p domain.Principal, in *struct {
 			ChatPath
-			AfterSequence int64  `query:"afterSequence" minimum:"0" doc:"Only what comes after it; left out: everything."`
-			LastEventID   string `header:"Last-Event-ID" doc:"Wins over afterSequence."`
+			Resumed
 		}) (*huma.StreamResponse, error) {
 			id, err := in.id()
 			if err != nil {
 				return nil, err
 			}
-			after, err := resumeAfter(in.AfterSequence, in.LastEventID)
-			if err != nil {
-				return nil, err
-			}
-			return s.stream(p, func(ev domain.Event) int64 { return ev.Sequence },
-				func(ctx context.Context, send func([]domain.Event) error, quiet func() error) error {
-					return s.Engine.ObserveChat(ctx, p, id, after, send, quiet)
-				}), nil
+			return s.resume(p, in.Resumed, func(ctx context.Context, after int64, send func([]domain.Event) error, quiet func() error) error {
+				return s.Engine.ObserveChat(ctx, p, id, after, send, quiet)
+			})
 		})
 	register(s, route{id: "observeEvents", method: http.MethodGet, path: "/v1/events", tag: "Requests",
 		summary: "Everything that concerns you, as it comes", about: streamAbout, role: domain.RoleRead, status: 200, stream: true},
@@ -75,6 +69,25 @@ func (s *server) observeRoutes() {
 }
 
 const streamAbout = "Server-Sent Events from the saved log, then live: event is the kind, id the sequence, data an EventData with what changed."
+
+// Resumed says where a reader of one numbered log goes on.
+type Resumed struct {
+	AfterSequence int64  `query:"afterSequence" minimum:"0" doc:"Only what comes after it; left out: everything."`
+	LastEventID   string `header:"Last-Event-ID" doc:"Wins over afterSequence."`
+}
+
+// resume answers with the events of one numbered log after where the reader goes on.
+func (s *server) resume(p domain.Principal, from Resumed,
+	run func(ctx context.Context, after int64, send func([]domain.Event) error, quiet func() error) error) (*huma.StreamResponse, error) {
+	after, err := resumeAfter(from.AfterSequence, from.LastEventID)
+	if err != nil {
+		return nil, err
+	}
+	return s.stream(p, func(ev domain.Event) int64 { return ev.Sequence },
+		func(ctx context.Context, send func([]domain.Event) error, quiet func() error) error {
+			return run(ctx, after, send, quiet)
+		}), nil
+}
 
 func resumeAfter(after int64, last string) (int64, error) {
 	if last == "" {

@@ -58,11 +58,10 @@ type WorkStopping struct {
 
 // Finished is the end of the work.
 type Finished struct {
-	At        time.Time
-	Status    DelegationStatus
-	Result    string
-	Path      []Delegation
-	LastEvent int64
+	At     time.Time
+	Status DelegationStatus
+	Result string
+	Path   []Delegation
 }
 
 func (Begun) delegationEvent() string        { return DelegationEventBegun }
@@ -143,7 +142,6 @@ func DecideDelegation(g Delegation, ev DelegationEvent) (Delegation, error) {
 		}
 		next.Clock.End = clockOf(ev.Path, ev.At)
 		next.unpause(ev.Path, ev.At)
-		next.LastEvent = ev.LastEvent
 		next.end(status, ev.Result, ev.At)
 	default:
 		return g, Errorf(CodeInternal, "DelegationConflict", "An event that no work knows.")

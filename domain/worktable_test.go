@@ -28,7 +28,7 @@ func TestEveryDelegationStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 	}
 	finished := func(status domain.DelegationStatus) func(domain.Delegation) (domain.Delegation, int, error) {
 		return alone(func(path []domain.Delegation) domain.DelegationEvent {
-			return domain.Finished{At: later, Status: status, Result: "so", Path: path, LastEvent: 9}
+			return domain.Finished{At: later, Status: status, Result: "so", Path: path}
 		})
 	}
 	machine[domain.Delegation]{

@@ -38,7 +38,7 @@ func reviewed(t *testing.T, ctx context.Context, review func(context.Context) (d
 	t.Cleanup(playbook.Close)
 	rung := &bell{}
 	models := reviewerModel{playbook, review}
-	e := engine.New(engine.Options{Store: store, Ringer: rung, Live: silence{}, Models: models, DefaultModel: "playbook", JudgeLimit: 20 * time.Millisecond})
+	e := engine.New(engine.Options{Store: store, Ringer: rung, Live: silence{}, Models: models, Sealer: plain{}, DefaultModel: "playbook", JudgeLimit: 20 * time.Millisecond})
 	w := worker.New(worker.Options{Engine: e, Models: models})
 	secret, err := e.FirstStart(t.Context(), "")
 	must(t, err)

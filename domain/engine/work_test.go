@@ -128,7 +128,8 @@ func TestWorkThatIsNotLetGoOnIsCancelled(t *testing.T) {
 			w.run()
 			r := w.onlyPending()
 			if decision == "expire" {
-				w.sweepFor(25 * time.Hour)
+				w.clock.forward(25 * time.Hour)
+				w.sweepFor(30 * time.Second)
 			} else {
 				reason := "why so long?"
 				_, err := w.engine.AnswerRequest(t.Context(), w.me, r.ID, engine.Answer{Expected: r.Revision, Decision: decision, Reason: &reason})

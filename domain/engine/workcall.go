@@ -206,7 +206,6 @@ func (w *callWork) workMoved(c domain.Call) error {
 		}
 		return w.d.inside(&chat, func() error {
 			w.d.work(&next, nil)
-			next.LastEvent = chat.LastEvent
 			return nil
 		})
 	}

@@ -42,7 +42,8 @@ func (d *draft) work(g *domain.Delegation, more map[string]any) {
 	d.tellWork(g, more)
 }
 
-// tellWork tells readers of the draft's Chat how a piece of work stands.
+// tellWork tells readers of the draft's Chat how a piece of work stands. That it has
+// ended is the last event of its run.
 func (d *draft) tellWork(g *domain.Delegation, more map[string]any) {
 	data := map[string]any{"delegation": g.ID, "status": g.Status, "executionId": g.Execution, "executionStatus": g.ExecutionStatus(false)}
 	if g.Pause != nil {
@@ -52,6 +53,9 @@ func (d *draft) tellWork(g *domain.Delegation, more map[string]any) {
 		data[key] = value
 	}
 	d.event(domain.EventDelegation, string(g.ID), data)
+	if !g.Open() {
+		g.LastEvent = d.chat.LastEvent // the last of the run
+	}
 }
 
 // workRings gives the tasks that a piece of work asks for.

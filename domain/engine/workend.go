@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"time"
 
 	"openbot/domain"
 )
@@ -35,7 +36,6 @@ func (d *draft) endWork(turn domain.Turn, path []domain.Delegation, own *domain.
 	if err != nil {
 		return err
 	}
-	next.LastEvent = chat.LastEvent + 1 // that of its end
 	next.Taint = chat.Taint
 	if own != nil {
 		*own = next
@@ -226,7 +226,7 @@ func (e *Engine) settleAbove(ctx context.Context, d *draft, chat *domain.Chat, e
 }
 
 // closeAgain is how soon work that could not be ended yet is looked at again.
-const closeAgain = 5
+const closeAgain = 10 * time.Second
 
 // CloseWork stops all work below work that was stopped, from the leaves up, and ends it.
 // What has a call out, or an outcome that nobody knows, ends when that is settled.
@@ -269,7 +269,7 @@ func (e *Engine) CloseWork(ctx context.Context, id domain.DelegationID) error {
 		if err != nil || !now.Stopping() {
 			return gone(err)
 		}
-		due := d.at.Add(closeAgain * domain.LeaseRenewal)
+		due := d.at.Add(closeAgain)
 		now.ClosingDueAt = &due
 		d.put(&now)
 		return nil
@@ -336,7 +336,7 @@ func (e *Engine) releaseWork(ctx context.Context, id domain.DelegationID, why st
 			why = now.StopWhy
 		}
 		next, err := domain.DecideDelegation(now, domain.Finished{At: d.at, Status: domain.DelegationCancelled, Path: path,
-			Result: domain.TextWorkStopped(why), LastEvent: f.Chat.LastEvent + 1})
+			Result: domain.TextWorkStopped(why)})
 		if err != nil {
 			return err
 		}

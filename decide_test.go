@@ -49,7 +49,7 @@ func (c *client) mainBot() string {
 func (c *client) waitsForMe(turn string) object {
 	c.t.Helper()
 	var found []object
-	c.poll("a Request of "+turn+" waits for the person", 20*time.Second, func() bool {
+	c.poll("a Request of "+turn+" waits for the person", time.Minute, func() bool {
 		found = c.pending(turn)
 		return len(found) > 0
 	})

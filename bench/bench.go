@@ -53,7 +53,7 @@ func (b *bench) build(ctx context.Context) error {
 
 // measure runs the workloads on each kind of server.
 func (b *bench) measure(ctx context.Context) error {
-	if b.has(approvalRounds) || b.has(answerLatency) || b.has(parkedTurns) {
+	if b.has(approvalRounds) || b.has(answerLatency) || b.has(parkedTurns) || b.has(givenWork) {
 		if err := b.on(ctx, b.startRoles, b.measureRoles); err != nil {
 			return err
 		}
@@ -117,6 +117,11 @@ func (b *bench) measureRoles(ctx context.Context, s *subject) error {
 			return err
 		}
 	}
+	if b.has(givenWork) {
+		if err := b.work(ctx, s); err != nil {
+			return err
+		}
+	}
 	if b.has(parkedTurns) {
 		return b.park(ctx, s, b.report.section(parkedTurns, fmt.Sprintf("%d parked Turns, %s", b.parked, s.name)))
 	}
@@ -135,6 +140,6 @@ func (o *options) arguments() map[string]string {
 	return map[string]string{
 		"workloads": strings.Join(o.workloads, ","), "clients": fmt.Sprint(o.clients), "workers": fmt.Sprint(o.workers),
 		"runs": fmt.Sprint(o.runs), "length": o.length.String(), "warmup": o.warmup.String(), "floor": o.floor.String(),
-		"rounds": fmt.Sprint(o.rounds), "parked": fmt.Sprint(o.parked), "idle": o.idle.String(),
+		"rounds": fmt.Sprint(o.rounds), "parked": fmt.Sprint(o.parked), "pieces": fmt.Sprint(o.pieces), "idle": o.idle.String(),
 	}
 }

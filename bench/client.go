@@ -150,6 +150,7 @@ type event struct {
 	Status   string
 	Request  string
 	Revision int64
+	Notices  int // how many ends of given work a Turn was told of
 	Error    string
 	At       int64 // when the server decided it, ms since the epoch
 	at       time.Time

@@ -34,6 +34,7 @@ const (
 	approvalRounds = "W1"
 	answerLatency  = "W2"
 	parkedTurns    = "W3"
+	givenWork      = "W6"
 	inOneProcess   = "W9"
 )
 
@@ -48,6 +49,7 @@ type options struct {
 	floor      time.Duration // of one run of the floor
 	rounds     int           // of one run of W2
 	parked     int
+	pieces     int           // ended pieces beside which W6 is measured again
 	release    bool          // answer all parked Turns at the end
 	idle       time.Duration // how long idle CPU is watched
 	settle     time.Duration // between parking and watching
@@ -60,7 +62,7 @@ type options struct {
 
 func defaults() options {
 	return options{workloads: []string{approvalRounds, answerLatency, parkedTurns}, clients: 32, workers: 1, runs: 3,
-		length: 10 * time.Second, warmup: 2 * time.Second, floor: 3 * time.Second, rounds: 300, parked: 10_000,
+		length: 10 * time.Second, warmup: 2 * time.Second, floor: 3 * time.Second, rounds: 300, parked: 10_000, pieces: 100_000,
 		idle: 10 * time.Second, settle: 15 * time.Second}
 }
 
@@ -83,7 +85,7 @@ func parse(arguments []string, output io.Writer) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(output)
 	workloads := flags.String("workloads", strings.Join(o.workloads, ","),
-		"what to measure: W1 rounds a second, W2 answer to end of the Turn, W3 parked Turns, W9 W1 and W2 in one process on SQLite")
+		"what to measure: W1 rounds a second, W2 answer to end of the Turn, W3 parked Turns, W6 given work, W9 W1 and W2 in one process on SQLite")
 	embedded := flags.Bool("embedded", false, "measure W9 as well")
 	flags.IntVar(&o.clients, "clients", o.clients, "clients of W1 and of the floor")
 	flags.IntVar(&o.workers, "workers", o.workers, "worker processes")
@@ -93,6 +95,7 @@ func parse(arguments []string, output io.Writer) (options, error) {
 	flags.DurationVar(&o.floor, "floor", o.floor, "length of one run of the floor")
 	flags.IntVar(&o.rounds, "rounds", o.rounds, "rounds of one run of W2")
 	flags.IntVar(&o.parked, "parked", o.parked, "Turns that W3 parks")
+	flags.IntVar(&o.pieces, "pieces", o.pieces, "ended pieces of work beside which W6 is measured again")
 	flags.BoolVar(&o.release, "release", o.release, "let W3 answer all parked Turns at the end (takes as long as parking)")
 	flags.DurationVar(&o.idle, "idle", o.idle, "how long W3 watches the idle processes")
 	flags.DurationVar(&o.settle, "settle", o.settle, "how long W3 waits between parking and watching")
@@ -112,7 +115,7 @@ func parse(arguments []string, output io.Writer) (options, error) {
 }
 
 func (o *options) check(rest int) error {
-	known := []string{approvalRounds, answerLatency, parkedTurns, inOneProcess}
+	known := []string{approvalRounds, answerLatency, parkedTurns, givenWork, inOneProcess}
 	for _, w := range o.workloads {
 		if !slices.Contains(known, w) {
 			return fmt.Errorf("-workloads: %q is none of %s", w, strings.Join(known, ", "))
@@ -121,8 +124,8 @@ func (o *options) check(rest int) error {
 	if rest > 0 {
 		return errors.New("bench takes flags only")
 	}
-	if min(o.clients, o.workers, o.runs, o.rounds, o.parked) < 1 {
-		return errors.New("-clients, -workers, -runs, -rounds and -parked must be at least 1")
+	if min(o.clients, o.workers, o.runs, o.rounds, o.parked, o.pieces) < 1 {
+		return errors.New("-clients, -workers, -runs, -rounds, -parked and -pieces must be at least 1")
 	}
 	if min(o.length, o.floor, o.idle) <= 0 || min(o.warmup, o.settle, o.limit) < 0 {
 		return errors.New("-length, -floor and -idle must be above 0, -warmup, -settle and -limit not below it")

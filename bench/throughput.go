@@ -15,9 +15,14 @@ const (
 	floorPerSecond  = "floor: commits"
 )
 
-// throughput lets many clients do rounds without a pause, run by run, each right
-// after a run of the floor.
+// throughput lets many clients do approval rounds.
 func (b *bench) throughput(ctx context.Context, s *subject, to *section) error {
+	return b.many(ctx, s, to, (*caller).round)
+}
+
+// many lets many clients do rounds without a pause, run by run, each right after a run
+// of the floor.
+func (b *bench) many(ctx context.Context, s *subject, to *section, do func(*caller, context.Context) (round, error)) error {
 	for i := range b.runs {
 		bare, _, err := measureFloor(ctx, s.floor, b.clients, b.floor)
 		if err != nil {
@@ -28,7 +33,7 @@ func (b *bench) throughput(ctx context.Context, s *subject, to *section) error {
 				return err
 			}
 		}
-		got, err := b.oneThroughput(ctx, s)
+		got, err := b.oneThroughput(ctx, s, do)
 		if err != nil {
 			return err
 		}
@@ -44,7 +49,7 @@ func (b *bench) throughput(ctx context.Context, s *subject, to *section) error {
 		to.add("round under load, p50", "ms", percentile(got.whole, 50))
 		to.add("answer to end under load, p50", "ms", percentile(got.rest, 50))
 		to.add("answer to end under load, p99", "ms", percentile(got.rest, 99))
-		b.say("%s: %s run %d of %d: %s rounds/s, floor %s commits/s", to.Workload, approvalRounds, i+1, b.runs, short(perSecond), short(bare))
+		b.say("%s: run %d of %d: %s rounds/s, floor %s commits/s", to.Workload, i+1, b.runs, short(perSecond), short(bare))
 		if i == b.runs-1 && b.statements > 0 && s.database != nil {
 			if err := s.showStatements(ctx, to, b.statements, got.all); err != nil {
 				return err
@@ -62,7 +67,7 @@ type counted struct {
 	whole, rest   []float64 // ms, of rounds that ended between the readings
 }
 
-func (b *bench) oneThroughput(ctx context.Context, s *subject) (got counted, err error) {
+func (b *bench) oneThroughput(ctx context.Context, s *subject, do func(*caller, context.Context) (round, error)) (got counted, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var (
@@ -82,7 +87,7 @@ func (b *bench) oneThroughput(ctx context.Context, s *subject) (got counted, err
 					return
 				default:
 				}
-				r, err := c.round(ctx)
+				r, err := do(&c, ctx)
 				if err != nil {
 					cancel(err)
 					return

@@ -58,7 +58,16 @@ export const open = async (options = {}) => {
   await context.addInitScript(() => {
     addEventListener("securitypolicyviolation", (e) => console.error("CSP violation: " + e.violatedDirective + " " + e.blockedURI));
     globalThis.shifted = 0;
-    new PerformanceObserver((list) => { for (const e of list.getEntries()) if (!e.hadRecentInput) globalThis.shifted += e.value; }).observe({ type: "layout-shift", buffered: true });
+    globalThis.shifts = [];
+    const place = (r) => `${Math.round(r.x)},${Math.round(r.y)} ${Math.round(r.width)}x${Math.round(r.height)}`;
+    const seen = (s) => `${s.node?.nodeName ?? "gone"}${s.node?.id ? "#" + s.node.id : ""}.${s.node?.className ?? ""} ${place(s.previousRect)} to ${place(s.currentRect)}`;
+    new PerformanceObserver((list) => {
+      for (const e of list.getEntries()) {
+        if (e.hadRecentInput) continue;
+        globalThis.shifted += e.value;
+        globalThis.shifts.push(`${e.value.toFixed(4)} at ${Math.round(e.startTime)} ms: ${e.sources.map(seen).join("; ")}`);
+      }
+    }).observe({ type: "layout-shift", buffered: true });
   });
   const page = await context.newPage();
   page.on("pageerror", (e) => fail("script error: " + e.stack));

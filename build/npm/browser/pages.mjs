@@ -52,7 +52,7 @@ for (const scheme of ["light", "dark"]) for (const width of [1280, 360]) {
       const shown = await page.evaluate(() => document.body.innerText);
       if (/[\u001b\u202e\u200b]/.test(shown)) fail(`${what} shows a character that cannot be seen`);
       const shifted = await page.evaluate(() => globalThis.shifted);
-      if (shifted > 0.02) fail(`${what} jumps by ${shifted}`);
+      if (shifted > 0.02) fail(`${what} jumps by ${shifted}: ${(await page.evaluate(() => globalThis.shifts)).join(" | ")}`);
       await shoot(page, `${name}-${width}-${scheme}`);
       // Colours differ by the scheme and layout by the width: each is looked at once.
       if ((scheme === "light") === (width > 800)) {

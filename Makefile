@@ -24,6 +24,8 @@ VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),dev)
 RACE := -race -gcflags=modernc.org/...=-race=false
 PACKAGES ?= ./...
 TIMEOUT ?= 15m
+# Tests of the whole program wait more than they compute: one more package fills the time.
+PARALLEL ?= $(shell echo $$(($$(nproc) + 1)))
 
 .PHONY: help
 help: ## say what can be made
@@ -46,7 +48,7 @@ test: $(TESTENV) npm $(OUTSIDE)/mailpit $(OUTSIDE)/everything ## run all tests b
 	@# Tests against programs of others are run when the folder that holds them is named.
 	@if [[ -f $(NPM_DONE) ]]; then export OPENBOT_NPM_DIR="$(CURDIR)/build/npm"; fi; \
 	echo "go test $(RACE) $(PACKAGES)"; \
-	$(TESTENV) --chromium -- go test $(RACE) -timeout $(TIMEOUT) $(PACKAGES)
+	$(TESTENV) --chromium -- go test $(RACE) -p $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
 	$(if $(filter ./...,$(PACKAGES)),@$(MAKE) --no-print-directory properties)
 
 # Only packages with property tests know the flag of their number. Those of the engine run

@@ -59,8 +59,9 @@ func TestTheCommandGetsBothAddressesAndItsExitCodeIsPassedOn(t *testing.T) {
 }
 
 func TestASignalReachesTheCommandAndNothingIsLeft(t *testing.T) {
-	// The command starts a child that ignores the signal, and leaves it behind.
-	command, folder := testenv(t, "--", "sh", "-c", `trap '' TERM; sh -c 'echo $$; exec sleep 600' & trap 'exit 3' TERM; wait`)
+	// The command starts a child that ignores the signal, and leaves it behind. It speaks
+	// when its own trap is set: a signal before would be ignored.
+	command, folder := testenv(t, "--", "sh", "-c", `trap '' TERM; sleep 600 & trap 'exit 3' TERM; echo $!; wait`)
 	output, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

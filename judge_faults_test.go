@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -288,8 +289,11 @@ func many(b backend) int {
 	return 32
 }
 
-// rounds runs approval rounds side by side and gives how many came to their end.
-func rounds(c *client, bot string, n int) int {
+// rounds runs approval rounds side by side, gives how many came to their end, and tells
+// how long they took from the answer on.
+func rounds(c *client, bot, beside string, n int) int {
+	c.t.Helper()
+	var took []time.Duration
 	var turns, chats []string
 	for i := range n {
 		chats = append(chats, c.chatWith(bot))
@@ -297,11 +301,16 @@ func rounds(c *client, bot string, n int) int {
 	}
 	ended := 0
 	for i, turn := range turns {
-		c.allow(requestOf(c.awaitTurn(chats[i], turn, status("Waiting"))))
+		request := requestOf(c.awaitTurn(chats[i], turn, status("Waiting")))
+		answered := time.Now()
+		c.allow(request)
 		if call := onlyCall(c.awaitTurn(chats[i], turn, status("Completed"))); call["status"] == "succeeded" {
 			ended++
 		}
+		took = append(took, time.Since(answered))
 	}
+	slices.Sort(took)
+	c.t.Logf("answer to end beside %s: median %s, longest %s of %d", beside, took[len(took)/2], took[len(took)-1], n)
 	return ended
 }
 
@@ -318,7 +327,7 @@ func TestASilentJudgeHoldsUpNobodyElse(t *testing.T) {
 		c := startTuned(t, cfg, judgeLimit(10*time.Minute))
 		c.connect("desk", app.URL)
 		me := c.mainBot()
-		idle := rounds(c, me, n)
+		idle := rounds(c, me, "an idle judge", n)
 		judged := c.newBot("Judged", "Work.", nil)
 		c.call("POST", "/v1/rules", object{"text": "Allow send_email to colleagues.", "bot": judged}, 201)
 		var chats, turns []string
@@ -329,7 +338,7 @@ func TestASilentJudgeHoldsUpNobodyElse(t *testing.T) {
 		for range n {
 			<-e.arrived
 		}
-		if busy := rounds(c, me, n); busy != idle || busy != n {
+		if busy := rounds(c, me, "a silent judge", n); busy != idle || busy != n {
 			t.Errorf("beside a silent judge %d rounds ended, beside an idle one %d, want %d", busy, idle, n)
 		}
 		if hanging := int(e.silent.Load()); hanging != n {
@@ -366,7 +375,7 @@ func TestASilentJudgeOfDecidingBotsHoldsUpNobodyElse(t *testing.T) {
 		for range n / 4 {
 			<-e.arrived
 		}
-		if busy := rounds(c, c.mainBot(), n); busy != n {
+		if busy := rounds(c, c.mainBot(), "a silent judge of deciding Bots", n); busy != n {
 			t.Errorf("beside a silent judge %d rounds ended, want %d", busy, n)
 		}
 		if hanging := int(e.silent.Load()); hanging < n/4 {

@@ -51,7 +51,7 @@ func (p Paged) page(list string) (domain.Page, error) {
 }
 
 func badCursor() *Problem {
-	return invalid("cursor", "is not a cursor of this list; take it from the Link header of a page before")
+	return invalid("cursor", "is not a cursor of this list; take it from the page before")
 }
 
 // plainID reports whether a text has the letters of an ID.

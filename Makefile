@@ -105,6 +105,11 @@ verify: ## check that module files, generated files and format are up to date
 	if [[ -n $$old ]]; then echo "Not in gofmt's format:"; echo "$$old"; exit 1; fi
 	go vet ./...
 
+.PHONY: tour
+tour: $(TESTENV) npm ## take the pictures of docs/tour.md anew
+	@export OPENBOT_NPM_DIR="$(CURDIR)/build/npm" OPENBOT_TOUR=1; \
+	$(TESTENV) --chromium -- go test . -count=1 -run '^TestTheTour$$'
+
 # One after another, since each uses every core.
 FUZZTIME ?= 2m
 .PHONY: fuzz

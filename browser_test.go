@@ -17,7 +17,7 @@ import (
 
 // inBrowser runs a script of build/npm/browser in a real browser against a server of
 // its own. Each line that it prints with FAIL is a fault.
-func inBrowser(t *testing.T, script string) {
+func inBrowser(t *testing.T, script string, more ...string) {
 	t.Helper()
 	chromium := os.Getenv("OPENBOT_TEST_CHROMIUM")
 	if chromium == "" {
@@ -37,6 +37,7 @@ func inBrowser(t *testing.T, script string) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", filepath.Join("build", "npm", "browser", script))
 	cmd.Env = append(os.Environ(), "OPENBOT_TEST_BASE="+c.base, "OPENBOT_TEST_TOKEN="+c.token, "OPENBOT_TEST_SCREENSHOTS="+folder)
+	cmd.Env = append(cmd.Env, more...)
 	cmd.Stderr = os.Stderr
 	cmd.WaitDelay = 10 * time.Second
 	said, err := cmd.StdoutPipe()
@@ -62,3 +63,28 @@ func TestTheInboxInABrowser(t *testing.T) { inBrowser(t, "inbox.mjs") }
 
 // Every page fits, is accessible and harmless, whatever stands in it.
 func TestEveryPageInABrowser(t *testing.T) { inBrowser(t, "pages.mjs") }
+
+// The tour can be walked, and docs/tour.md shows each of its pictures. With
+// OPENBOT_TOUR=1 (make tour) they are taken anew; else they are thrown away.
+func TestTheTour(t *testing.T) {
+	const shown = "docs/tour"
+	folder := t.TempDir()
+	if os.Getenv("OPENBOT_TOUR") != "" {
+		folder = shown
+	}
+	inBrowser(t, "tour.mjs", "OPENBOT_TEST_TOUR="+folder)
+	text, err := os.ReadFile("docs/tour.md")
+	must(t, err)
+	taken, err := os.ReadDir(folder)
+	must(t, err)
+	for _, picture := range taken {
+		if !strings.Contains(string(text), "](tour/"+picture.Name()+")") {
+			t.Errorf("docs/tour.md does not show %s", picture.Name())
+		}
+		_, err := os.Stat(filepath.Join(shown, picture.Name()))
+		must(t, err)
+	}
+	if n := strings.Count(string(text), "](tour/"); n != len(taken) || n == 0 {
+		t.Errorf("docs/tour.md shows %d pictures, %d were taken", n, len(taken))
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,8 +54,13 @@ func (b *bench) build(ctx context.Context) error {
 
 // measure runs the workloads on each kind of server.
 func (b *bench) measure(ctx context.Context) error {
-	if b.has(approvalRounds) || b.has(answerLatency) || b.has(parkedTurns) || b.has(givenWork) {
+	if slices.ContainsFunc(b.workloads, func(w string) bool { return w != inOneProcess && w != moreWorkers }) {
 		if err := b.on(ctx, b.startRoles, b.measureRoles); err != nil {
+			return err
+		}
+	}
+	if b.has(moreWorkers) {
+		if err := b.withWorkers(ctx); err != nil {
 			return err
 		}
 	}
@@ -106,24 +112,44 @@ func (b *bench) on(ctx context.Context, start func(context.Context, context.Canc
 	return nil
 }
 
+// measureRoles runs the workloads that a server of single roles bears, those that leave
+// much behind last.
 func (b *bench) measureRoles(ctx context.Context, s *subject) error {
-	if b.has(approvalRounds) {
-		if err := b.throughput(ctx, s, b.report.section(approvalRounds, "approval rounds, "+s.name)); err != nil {
-			return err
+	for _, w := range []struct {
+		name  string
+		about string
+		run   func(context.Context, *subject, *section) error
+	}{
+		{approvalRounds, "approval rounds, " + s.name, b.throughput},
+		{answerLatency, "answer to end of the Turn, one at a time, " + s.name, b.latency},
+		{givenWork, "rounds of given work, " + s.name, b.work},
+		{releases, fmt.Sprintf("%d parked Turns answered at once, %s", b.parked, s.name), b.releaseCopies},
+		{inboxPages, fmt.Sprintf("the inbox with %d Requests that wait, %s", b.pending, s.name), b.inbox},
+		{expiries, fmt.Sprintf("%d Requests expire within a minute, %s", b.expiring, s.name), b.expire},
+		{parkedTurns, fmt.Sprintf("%d parked Turns, %s", b.parked, s.name), b.park},
+	} {
+		if b.has(w.name) {
+			if err := w.run(ctx, s, b.report.section(w.name, w.about)); err != nil {
+				return err
+			}
 		}
 	}
-	if b.has(answerLatency) {
-		if err := b.latency(ctx, s, b.report.section(answerLatency, "answer to end of the Turn, one at a time, "+s.name)); err != nil {
+	return nil
+}
+
+// withWorkers measures approval rounds with one, two and four workers, each on a server
+// of its own.
+func (b *bench) withWorkers(ctx context.Context) error {
+	set := b.workers
+	defer func() { b.workers = set }()
+	for _, n := range []int{1, 2, 4} {
+		b.workers = n
+		err := b.on(ctx, b.startRoles, func(ctx context.Context, s *subject) error {
+			return b.throughput(ctx, s, b.report.section(moreWorkers, "approval rounds, "+s.name))
+		})
+		if err != nil {
 			return err
 		}
-	}
-	if b.has(givenWork) {
-		if err := b.work(ctx, s); err != nil {
-			return err
-		}
-	}
-	if b.has(parkedTurns) {
-		return b.park(ctx, s, b.report.section(parkedTurns, fmt.Sprintf("%d parked Turns, %s", b.parked, s.name)))
 	}
 	return nil
 }
@@ -140,6 +166,6 @@ func (o *options) arguments() map[string]string {
 	return map[string]string{
 		"workloads": strings.Join(o.workloads, ","), "clients": fmt.Sprint(o.clients), "workers": fmt.Sprint(o.workers),
 		"runs": fmt.Sprint(o.runs), "length": o.length.String(), "warmup": o.warmup.String(), "floor": o.floor.String(),
-		"rounds": fmt.Sprint(o.rounds), "parked": fmt.Sprint(o.parked), "pieces": fmt.Sprint(o.pieces), "idle": o.idle.String(),
+		"rounds": fmt.Sprint(o.rounds), "parked": fmt.Sprint(o.parked), "pieces": fmt.Sprint(o.pieces), "expiring": fmt.Sprint(o.expiring), "pending": fmt.Sprint(o.pending), "idle": o.idle.String(),
 	}
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -50,8 +49,8 @@ func (c *caller) workRound(ctx context.Context) (r round, err error) {
 }
 
 // work measures rounds of given work, on an empty server and beside ended pieces.
-func (b *bench) work(ctx context.Context, s *subject) error {
-	if err := b.many(ctx, s, b.report.section(givenWork, "rounds of given work, "+s.name), (*caller).workRound); err != nil {
+func (b *bench) work(ctx context.Context, s *subject, to *section) error {
+	if err := b.many(ctx, s, to, (*caller).workRound); err != nil {
 		return err
 	}
 	b.say("%s: adding %d ended pieces", givenWork, b.pieces)
@@ -61,42 +60,17 @@ func (b *bench) work(ctx context.Context, s *subject) error {
 	return b.many(ctx, s, b.report.section(givenWork, fmt.Sprintf("rounds of given work beside %d ended pieces", b.pieces)), (*caller).workRound)
 }
 
-// addEnded copies the rows of one ended piece, with its Chat and its Turn, so many times:
-// to give them one by one would take as long as the rounds do.
+// addEnded copies one ended piece, with its Chat and its Turn.
 func (s *subject) addEnded(ctx context.Context, n int) error {
 	var id string
 	err := s.database.QueryRow(ctx, "SELECT id FROM delegations WHERE ended_at IS NOT NULL AND notice_due_at IS NULL AND closing_due_at IS NULL LIMIT 1").Scan(&id)
 	if err != nil {
 		return fmt.Errorf("no piece of work has ended: %w", err)
 	}
-	tx, err := s.database.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback(ctx) }() // nothing after a commit
-	const name = "to_char(n, 'FM00000000000000000000000000000000')"
-	for _, statement := range []string{
-		`INSERT INTO chats SELECT (jsonb_populate_record(c, jsonb_build_object('id', left(c.id, 4) || ` + name + `, 'delegation_id', left(d.id, 4) || ` + name + `))).*
-			FROM delegations d JOIN chats c ON c.id = d.chat_id, generate_series(1, $2::int) n WHERE d.id = $1`,
-		`INSERT INTO turns SELECT (jsonb_populate_record(t, jsonb_build_object('id', left(t.id, 4) || ` + name + `, 'chat_id', left(d.chat_id, 4) || ` + name + `))).*
-			FROM delegations d JOIN turns t ON t.chat_id = d.chat_id, generate_series(1, $2::int) n WHERE d.id = $1`,
-		`INSERT INTO delegations SELECT (jsonb_populate_record(d, jsonb_build_object('id', left(d.id, 4) || ` + name + `, 'execution_id', left(d.execution_id, 4) || ` + name + `, 'chat_id', left(d.chat_id, 4) || ` + name + `))).*
-			FROM delegations d, generate_series(1, $2::int) n WHERE d.id = $1`,
-	} {
-		if _, err := tx.Exec(ctx, statement, id, n); err != nil {
-			return fmt.Errorf("ended pieces cannot be added: %w", err)
-		}
-	}
-	if err := tx.Commit(ctx); err != nil {
-		return err
-	}
-	var ended int
-	if err := s.database.QueryRow(ctx, "SELECT count(*) FROM delegations WHERE ended_at IS NOT NULL").Scan(&ended); err != nil {
-		return err
-	}
-	if ended <= n {
-		return errors.New("the ended pieces were not added")
-	}
-	_, err = s.database.Exec(ctx, "ANALYZE delegations, chats, turns")
-	return err
+	const its = "(SELECT chat_id FROM delegations WHERE id = $1)"
+	return s.copyRows(ctx, id, n, []copied{
+		{table: "chats", where: "id = " + its, ids: []string{"id", "delegation_id", "turn_id", "last_turn_id"}},
+		{table: "turns", where: "chat_id = " + its, ids: []string{"id", "chat_id"}},
+		{table: "delegations", where: "id = $1", ids: []string{"id", "execution_id", "chat_id"}},
+	})
 }

@@ -34,7 +34,11 @@ const (
 	approvalRounds = "W1"
 	answerLatency  = "W2"
 	parkedTurns    = "W3"
+	releases       = "W4"
+	expiries       = "W5"
 	givenWork      = "W6"
+	inboxPages     = "W7"
+	moreWorkers    = "W8"
 	inOneProcess   = "W9"
 )
 
@@ -49,6 +53,8 @@ type options struct {
 	floor      time.Duration // of one run of the floor
 	rounds     int           // of one run of W2
 	parked     int
+	expiring   int           // Requests that W5 lets expire
+	pending    int           // Requests that wait in the inbox of W7
 	pieces     int           // ended pieces beside which W6 is measured again
 	release    bool          // answer all parked Turns at the end
 	idle       time.Duration // how long idle CPU is watched
@@ -62,7 +68,7 @@ type options struct {
 
 func defaults() options {
 	return options{workloads: []string{approvalRounds, answerLatency, parkedTurns}, clients: 32, workers: 1, runs: 3,
-		length: 10 * time.Second, warmup: 2 * time.Second, floor: 3 * time.Second, rounds: 300, parked: 10_000, pieces: 100_000,
+		length: 10 * time.Second, warmup: 2 * time.Second, floor: 3 * time.Second, rounds: 300, parked: 10_000, pieces: 100_000, expiring: 100_000, pending: 100_000,
 		idle: 10 * time.Second, settle: 15 * time.Second}
 }
 
@@ -73,6 +79,8 @@ func (o *options) longest() time.Duration {
 	switch {
 	case o.limit > 0:
 		return o.limit
+	case o.has(expiries) || o.has(moreWorkers) || o.has(givenWork) || o.has(releases):
+		return 25 * time.Minute
 	case o.has(inOneProcess):
 		return 8 * time.Minute
 	default:
@@ -85,7 +93,7 @@ func parse(arguments []string, output io.Writer) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(output)
 	workloads := flags.String("workloads", strings.Join(o.workloads, ","),
-		"what to measure: W1 rounds a second, W2 answer to end of the Turn, W3 parked Turns, W6 given work, W9 W1 and W2 in one process on SQLite")
+		"what to measure: W1 rounds a second, W2 answer to end of the Turn, W3 parked Turns, W4 all parked Turns answered at once, W5 Requests that expire, W6 given work, W7 the inbox, W8 more workers, W9 W1 and W2 in one process on SQLite")
 	embedded := flags.Bool("embedded", false, "measure W9 as well")
 	flags.IntVar(&o.clients, "clients", o.clients, "clients of W1 and of the floor")
 	flags.IntVar(&o.workers, "workers", o.workers, "worker processes")
@@ -94,12 +102,14 @@ func parse(arguments []string, output io.Writer) (options, error) {
 	flags.DurationVar(&o.warmup, "warmup", o.warmup, "time before each run of W1 that does not count")
 	flags.DurationVar(&o.floor, "floor", o.floor, "length of one run of the floor")
 	flags.IntVar(&o.rounds, "rounds", o.rounds, "rounds of one run of W2")
-	flags.IntVar(&o.parked, "parked", o.parked, "Turns that W3 parks")
+	flags.IntVar(&o.parked, "parked", o.parked, "Turns that W3 parks and W4 answers")
+	flags.IntVar(&o.expiring, "expiring", o.expiring, "Requests that W5 lets expire within a minute")
+	flags.IntVar(&o.pending, "pending", o.pending, "Requests that wait in the inbox of W7")
 	flags.IntVar(&o.pieces, "pieces", o.pieces, "ended pieces of work beside which W6 is measured again")
 	flags.BoolVar(&o.release, "release", o.release, "let W3 answer all parked Turns at the end (takes as long as parking)")
 	flags.DurationVar(&o.idle, "idle", o.idle, "how long W3 watches the idle processes")
 	flags.DurationVar(&o.settle, "settle", o.settle, "how long W3 waits between parking and watching")
-	flags.DurationVar(&o.limit, "limit", 0, "longest time of everything after the build (default 6m, and 2m more with W9)")
+	flags.DurationVar(&o.limit, "limit", 0, "longest time of everything after the build (default 6m, 8m with W9, 25m with W4, W5, W6 or W8)")
 	flags.StringVar(&o.json, "json", "", "file for the figures as JSON")
 	flags.StringVar(&o.binary, "binary", "", "binary to measure instead of building one")
 	flags.IntVar(&o.statements, "statements", 0, "show this many statements of PostgreSQL by time (pg_stat_statements; costs a little)")
@@ -115,7 +125,7 @@ func parse(arguments []string, output io.Writer) (options, error) {
 }
 
 func (o *options) check(rest int) error {
-	known := []string{approvalRounds, answerLatency, parkedTurns, givenWork, inOneProcess}
+	known := []string{approvalRounds, answerLatency, parkedTurns, releases, expiries, givenWork, inboxPages, moreWorkers, inOneProcess}
 	for _, w := range o.workloads {
 		if !slices.Contains(known, w) {
 			return fmt.Errorf("-workloads: %q is none of %s", w, strings.Join(known, ", "))
@@ -124,8 +134,8 @@ func (o *options) check(rest int) error {
 	if rest > 0 {
 		return errors.New("bench takes flags only")
 	}
-	if min(o.clients, o.workers, o.runs, o.rounds, o.parked, o.pieces) < 1 {
-		return errors.New("-clients, -workers, -runs, -rounds, -parked and -pieces must be at least 1")
+	if min(o.clients, o.workers, o.runs, o.rounds, o.parked, o.pieces, o.expiring, o.pending) < 1 {
+		return errors.New("-clients, -workers, -runs, -rounds, -parked, -pieces, -expiring and -pending must be at least 1")
 	}
 	if min(o.length, o.floor, o.idle) <= 0 || min(o.warmup, o.settle, o.limit) < 0 {
 		return errors.New("-length, -floor and -idle must be above 0, -warmup, -settle and -limit not below it")

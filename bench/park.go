@@ -197,7 +197,7 @@ func (b *bench) releaseAll(ctx context.Context, s *subject, to *section) error {
 		}
 		open, path = append(open, page...), next
 	}
-	b.say("%s: answering %d Requests", parkedTurns, len(open))
+	b.say("%s: answering %d Requests", to.Workload, len(open))
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup

@@ -25,8 +25,8 @@ func TestEveryWorkloadRuns(t *testing.T) {
 	t.Setenv("TMPDIR", folder)
 	file := filepath.Join(t.TempDir(), "figures.json")
 	o := defaults()
-	o.workloads = []string{approvalRounds, answerLatency, parkedTurns, givenWork, inOneProcess}
-	o.clients, o.runs, o.rounds, o.parked, o.pieces, o.release, o.statements = 3, 1, 5, 5, 5, true, 3
+	o.workloads = []string{approvalRounds, answerLatency, parkedTurns, releases, givenWork, inboxPages, inOneProcess}
+	o.clients, o.runs, o.rounds, o.parked, o.pieces, o.pending, o.release, o.statements = 3, 1, 5, 5, 5, 300, true, 3
 	o.length, o.warmup, o.floor, o.idle, o.settle = 4*time.Second, 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond, 0
 	o.json, o.buildFlags = file, buildFlags
 	progress := io.Discard
@@ -52,6 +52,8 @@ func TestEveryWorkloadRuns(t *testing.T) {
 		answerLatency:  {"answer to end of the Turn, p50", "answer to end of the Turn, p99", "floor: one commit, p50"},
 		parkedTurns: {"parked Turns", "memory parked, worker", "one parked Turn, answer to end", roundsPerSecond,
 			"answer to end of the Turn, p50", "Turns ended"},
+		releases:     {"answers taken", "all ended after"},
+		inboxPages:   {"first page", "first page, p99", "next page, p99"},
 		givenWork:    {roundsPerSecond, floorPerSecond, "durable commits a round"},
 		inOneProcess: {roundsPerSecond, floorPerSecond, "CPU a round, serve", "answer to end of the Turn, p50"},
 	} {

@@ -1,0 +1,115 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// expirySpan is how far apart the ends of time lie.
+	expirySpan = time.Minute
+	// expiryLead is how long the copies wait at least: time to write them down.
+	expiryLead = 60 * time.Second
+	// expiryLimit bounds the waiting for the last one after its time.
+	expiryLimit = 5 * time.Minute
+)
+
+// parkOne makes one Turn wait and gives its Chat.
+func (s *subject) parkOne(ctx context.Context) (string, error) {
+	chat, err := s.client.newChat(ctx)
+	if err != nil {
+		return "", err
+	}
+	if _, err := s.client.say(ctx, chat, message); err != nil {
+		return "", err
+	}
+	return chat, s.awaitStatus(ctx, "status = 'Waiting'", 1)
+}
+
+// finishOne lets the Turn that was copied end.
+func (s *subject) finishOne(ctx context.Context, chat string) error {
+	var id string
+	var revision int64
+	if err := s.database.QueryRow(ctx, "SELECT id, revision FROM requests WHERE chat_id = $1 AND status = 'pending'", chat).Scan(&id, &revision); err != nil {
+		return err
+	}
+	err := s.client.allow(ctx, id, revision)
+	if err == nil {
+		s.answered.Add(1)
+	}
+	return err
+}
+
+// expire lets many Requests expire within a minute and tells how long after their time
+// they were denied, and how long an answer took meanwhile.
+func (b *bench) expire(ctx context.Context, s *subject, to *section) error {
+	chat, err := s.parkOne(ctx)
+	if err != nil {
+		return err
+	}
+	b.say("%s: copying %d Requests", expiries, b.expiring)
+	first := time.Now().Add(expiryLead)
+	expiry := fmt.Sprintf("%d + n * %d::bigint / %d", first.UnixMilli(), expirySpan.Milliseconds(), b.expiring)
+	if err := s.copyParked(ctx, chat, b.expiring, expiry); err != nil {
+		return err
+	}
+	if late := time.Since(first); late > 0 {
+		return fmt.Errorf("the copies were %s late: set -expiring lower", late.Round(time.Second))
+	}
+	if err := s.finishOne(ctx, chat); err != nil {
+		return err
+	}
+	b.say("%s: waiting for the first to expire", expiries)
+	if err := wait(ctx, time.Until(first)); err != nil {
+		return err
+	}
+	c := caller{subject: s}
+	defer c.close()
+	var rest []float64
+	end := first.Add(expirySpan + expiryLimit)
+	for n := b.expiring; n > 0; {
+		r, err := c.round(ctx)
+		if err != nil {
+			return err
+		}
+		rest = append(rest, milliseconds(r.ended.Sub(r.answered)))
+		if err := s.database.QueryRow(ctx, "SELECT count(*) FROM requests WHERE status = 'pending'").Scan(&n); err != nil {
+			return err
+		}
+		if time.Now().After(end) {
+			return errors.New("the Requests did not all expire")
+		}
+	}
+	b.say("%s: all are decided", expiries)
+	to.add("Requests that expired", "", float64(b.expiring))
+	var p50, p99, longest float64
+	err = s.database.QueryRow(ctx, `SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY late), percentile_disc(0.99) WITHIN GROUP (ORDER BY late), max(late)
+		FROM (SELECT (updated_at - expires_at)::float8 AS late FROM requests WHERE expires_at BETWEEN $1 AND $2 AND status = 'denied') AS decided`,
+		first.UnixMilli(), first.Add(expirySpan).UnixMilli()).Scan(&p50, &p99, &longest)
+	if err != nil {
+		return err
+	}
+	to.add("due to denied, p50", "ms", p50)
+	to.add("due to denied, p99", "ms", p99)
+	to.add("due to denied, longest", "ms", longest)
+	to.add("answer to end meanwhile, p50", "ms", percentile(rest, 50))
+	to.add("answer to end meanwhile, p99", "ms", percentile(rest, 99))
+	return s.awaitStatus(ctx, "true", 0)
+}
+
+// releaseCopies answers many parked Turns at once.
+func (b *bench) releaseCopies(ctx context.Context, s *subject, to *section) error {
+	chat, err := s.parkOne(ctx)
+	if err != nil {
+		return err
+	}
+	b.say("%s: copying %d parked Turns", releases, b.parked)
+	if err := s.copyParked(ctx, chat, b.parked, "r.expires_at"); err != nil {
+		return err
+	}
+	return b.releaseAll(ctx, s, to)
+}

@@ -18,9 +18,9 @@ import (
 	"openbot/domain"
 )
 
-// timeout ends the sending of one message, its connecting included. It stays well below
-// the lease of a delivery.
-const timeout = 15 * time.Second
+// timeout ends connecting, and again what follows it. Both together stay below the lease
+// of a delivery.
+const timeout = 10 * time.Second
 
 // How the connection is kept from being read.
 const (
@@ -59,12 +59,14 @@ func (m *Mailer) Send(ctx context.Context, mail domain.Mail) (int, error) {
 	if err != nil {
 		return 0, &domain.AppError{Message: "The mail was not sent: its address or that of the sender is broken", Err: err}
 	}
-	client, err := m.client()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	line := &line{}
+	defer line.close()
+	client, err := m.client(line)
 	if err != nil {
 		return 0, &domain.AppError{Message: "The mail was not sent: the settings of the mail server do not fit", Err: err}
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	err = client.DialAndSendWithContext(ctx, message)
 	if message.IsDelivered() {
 		return taken, nil // a goodbye that failed takes nothing back
@@ -79,17 +81,34 @@ func (m *Mailer) Send(ctx context.Context, mail domain.Mail) (int, error) {
 // taken is what a server answers that took a message.
 const taken = 250
 
-func (m *Mailer) client() (*gomail.Client, error) {
+// line is the connection of one message. It is closed whatever comes of it: the library
+// leaves one open whose server offers no TLS.
+type line struct{ conn net.Conn }
+
+func (l *line) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	l.conn = conn
+	return conn, err
+}
+
+func (l *line) close() {
+	if l.conn != nil {
+		_ = l.conn.Close() // it is closed already when all went well
+	}
+}
+
+func (m *Mailer) client(l *line) (*gomail.Client, error) {
 	o := m.options
 	options := []gomail.Option{gomail.WithPort(o.Port), gomail.WithTimeout(timeout), gomail.WithHELO(domain.MailDomain(o.From)),
+
 		gomail.WithTLSConfig(&tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.Host, RootCAs: o.Roots})}
 	switch o.TLS {
 	case TLSFromStart:
 		options = append(options, gomail.WithSSL())
 	case TLSNone:
-		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
+		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS), gomail.WithDialContextFunc(l.dial))
 	default:
-		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
+		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory), gomail.WithDialContextFunc(l.dial))
 	}
 	if o.User != "" {
 		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(o.User), gomail.WithPassword(o.Password))

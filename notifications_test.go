@@ -185,3 +185,40 @@ func TestWhoMayBeWrittenTo(t *testing.T) {
 	his.call("POST", "/v1/webhooks", object{"format": "email", "url": "mailto:bob@EXAMPLE.com", "events": []string{"request.pending"}}, 201)
 	c.call("POST", "/v1/webhooks", object{"format": "email", "url": "mailto:stranger@example.org", "events": []string{"request.pending"}}, 201)
 }
+
+// A Request that stays open is told of once more before its time is up, and goes to the
+// second Member, who hears of it by mail, sees it in the inbox and answers it.
+func TestAnOpenRequestIsToldOfAgain(t *testing.T) {
+	onBackends(t, func(t *testing.T, b backend) {
+		m := mailServer(t)
+		c, _, _ := startServe(t, m.settings(b.settings(t.TempDir())))
+		m.awaitUp(c)
+		bob := c.call("POST", "/v1/members", object{"name": "Bob", "permissions": []string{"write", "*"}}, 201)["id"]
+		token := c.call("POST", "/v1/tokens", object{"name": "bob", "member": bob, "scopes": []string{"write", "*"}}, 201)["token"].(string)
+		his := &client{t: t, base: c.base, token: token}
+		his.call("POST", "/v1/webhooks", object{"format": "email", "url": "mailto:bob@example.com", "events": []string{"request.escalated"}}, 201)
+		c.call("POST", "/v1/webhooks", object{"format": "email", "url": "mailto:ann@example.com", "events": []string{"request.expiring"}}, 201)
+		c.call("PATCH", "/v1/settings", object{"requestTimeoutMs": 600_000, "remindBeforeMs": 599_000, "escalation": object{"afterMs": 1000, "member": bob}}, 200)
+		chat := c.newChat()
+		turn := c.say(chat, asksForAHelper)
+		c.awaitTurn(chat, turn, status("Waiting"))
+		request := c.pending(turn)[0]
+		c.poll("both are told", 30*time.Second, func() bool { return len(m.messages(t)) == 2 })
+		told := map[string]string{}
+		for _, got := range m.messages(t) {
+			told[got.To[0].Address] = got.Subject
+		}
+		if !strings.HasPrefix(told["ann@example.com"], "The time of a Request of ") || !strings.Contains(told["bob@example.com"], "waits for you, since") {
+			t.Errorf("told %v", told)
+		}
+		seen := his.call("GET", "/v1/requests/"+request["id"].(string), nil, 200)
+		if seen["secondMember"] != bob || seen["revision"] != request["revision"] {
+			t.Errorf("the second Member sees %v", seen)
+		}
+		his.answer(seen, object{"decision": "deny"})
+		c.awaitTurn(chat, turn, status("Completed"))
+		if decided := c.call("GET", "/v1/requests/"+request["id"].(string), nil, 200)["decision"].(object); decided["by"].(object)["userId"] != bob {
+			t.Errorf("decided %v", decided)
+		}
+	})
+}

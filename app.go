@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"openbot/config"
 	"openbot/domain"
 	"openbot/domain/engine"
+	"openbot/mail"
 	"openbot/model"
 	"openbot/program"
 	"openbot/queue"
@@ -131,7 +133,7 @@ func (a *App) open(ctx context.Context) error {
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.queue.Collector())
 	a.engine = engine.New(engine.Options{Store: a.store, Ringer: a.queue, Live: a.queue, Limiter: a.queue, Models: a.models,
 		Sealer: sealer, Logger: a.log, DefaultModel: cfg.Models.Default, JudgeModel: cfg.Models.Judge, ReviewerModel: cfg.Models.Reviewer, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
-		AllowCommands: cfg.Apps.AllowCommands})
+		AllowCommands: cfg.Apps.AllowCommands, PublicURL: strings.TrimSuffix(cfg.PublicURL, "/"), MailDomain: mailDomain(cfg)})
 	if err := a.engine.PrepareKeys(ctx); err != nil {
 		return err
 	}
@@ -162,7 +164,11 @@ func (a *App) openWorker(sealer *apps.Sealer) error {
 	if err != nil {
 		return err
 	}
-	w := worker.New(worker.Options{Engine: a.engine, Models: a.models, Apps: a.apps, Hosts: a.apps, Hooks: a.apps, Programs: programs, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
+	mailer, err := openMailer(cfg)
+	if err != nil {
+		return err
+	}
+	w := worker.New(worker.Options{Mailer: mailer, Engine: a.engine, Models: a.models, Apps: a.apps, Hosts: a.apps, Hooks: a.apps, Programs: programs, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
 	// Five servers: slow models and Apps fill the first, and answers still get through
 	// on the second; a slow judge fills the third alone, programs the fourth, and
 	// receivers that do not answer the fifth.
@@ -175,6 +181,26 @@ func (a *App) openWorker(sealer *apps.Sealer) error {
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyDelivery}}, w.Handle),
 	}
 	return nil
+}
+
+// openMailer gives what sends mail; nil when no mail server is set.
+func openMailer(cfg config.Config) (engine.Mailer, error) {
+	if cfg.Mail.ServerURL.IsZero() {
+		return nil, nil
+	}
+	s, err := cfg.Mail.SMTP()
+	if err != nil {
+		return nil, fmt.Errorf("OPENBOT_SMTP_URL %w", err)
+	}
+	return mail.New(mail.Options{Host: s.Host, Port: s.Port, TLS: s.TLS, User: s.User, Password: s.Password, From: cfg.Mail.From}), nil
+}
+
+// mailDomain is the domain that mail is sent from; "" when none is sent.
+func mailDomain(cfg config.Config) string {
+	if cfg.Mail.ServerURL.IsZero() {
+		return ""
+	}
+	return domain.MailDomain(cfg.Mail.From)
 }
 
 func (a *App) openServer(secret config.Secret) error {

@@ -66,7 +66,7 @@ type AuditHead struct {
 // AuditQuery narrows the audit log.
 type AuditQuery struct {
 	Paged
-	Kind    string `query:"kind" enum:"organization.created,request.decided,request.endorsed,request.cancelled,call.decided,grant.created,grant.revoked,rule.created,rule.changed,rule.deleted,settings.changed,token.created,token.revoked,member.created,member.changed,connection.created,connection.changed,connection.deleted,tool.created,tool.changed,tool.deleted" doc:"Of this kind."`
+	Kind    string `query:"kind" enum:"organization.created,request.decided,request.endorsed,request.cancelled,request.escalated,call.decided,grant.created,grant.revoked,rule.created,rule.changed,rule.deleted,settings.changed,token.created,token.revoked,member.created,member.changed,connection.created,connection.changed,connection.deleted,tool.created,tool.changed,tool.deleted" doc:"Of this kind."`
 	Subject string `query:"subject" maxLength:"100" doc:"About the thing with this ID."`
 	Actor   string `query:"actor" maxLength:"100" doc:"By the actor with this ID, or with this _tag."`
 	From    int64  `query:"from" minimum:"0" maximum:"253402300799000" doc:"Not before this time."`

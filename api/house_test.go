@@ -228,6 +228,8 @@ func (h *house) do(ctx context.Context, task domain.Task) error {
 		return h.engine.AdvanceReview(ctx, domain.RequestID(task.Subject))
 	case domain.TaskBotClose:
 		return h.engine.CloseBot(ctx, domain.BotID(task.Subject))
+	case domain.TaskRequestFollowUp:
+		return h.engine.FollowUpRequest(ctx, domain.RequestID(task.Subject))
 	case domain.TaskGrantSettle:
 		return h.engine.SettleGrant(ctx, domain.GrantID(task.Subject))
 	case domain.TaskReminderFire:

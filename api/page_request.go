@@ -120,8 +120,16 @@ func requestView(r domain.Request, n names, now time.Time, p domain.Principal, w
 		at := moment(time.UnixMilli(r.Unknown.SentAtMs), now)
 		v.UnknownAt = &at
 	}
+	v.Foreign = r.Member != p.Member.ID
+	switch r.Second {
+	case "":
+	case p.Member.ID:
+		v.LeftOpen = "The person whose work it is left it open. You may answer it too."
+	default:
+		v.LeftOpen = "It was left open. A second Member may answer it too."
+	}
 	if v.Open {
-		mine := r.Approver == domain.Person(p.Member.ID)
+		mine := r.AnswerableBy(p.Member.ID)
 		v.MayAnswer = mine && p.HasRole(domain.RoleWrite)
 		if !mine {
 			v.WaitsFor = strings.ToUpper(n.actor(r.Approver, p.Member.ID)[:1]) + n.actor(r.Approver, p.Member.ID)[1:]

@@ -167,7 +167,7 @@ func (s *server) showSelected(ctx context.Context, gc *gin.Context, p domain.Pri
 		if err != nil {
 			return web.View{}, err
 		}
-		if r.Status != domain.RequestPending || r.Approver != domain.Person(p.Member.ID) {
+		if r.Status != domain.RequestPending || !r.AnswerableBy(p.Member.ID) {
 			bulk.Gone++
 			continue
 		}

@@ -78,7 +78,7 @@ func (s *server) showSettings(ctx context.Context, gc *gin.Context, p domain.Pri
 		Reads: strings.Join(now.AppReadRules, "\n"), RepeatSafe: strings.Join(now.RepeatSafeRules, "\n"), Trusted: strings.Join(now.TrustedSources, "\n"),
 		RedactKeys: strings.Join(now.Redaction.Keys, "\n"), RedactMail: now.Redaction.Mail, RedactPhone: now.Redaction.Phone, Reviewer: now.Reviewer.Enabled,
 		PerKey: now.RateLimits.ApprovalsPerKey, PerOrganization: now.RateLimits.ApprovalsPerOrganization, FailedAuth: now.RateLimits.FailedAuthPerAddress,
-		EscalationAfter: spanOf(0), Saved: gc.Query("saved") != "", Tags: strings.Join(domain.Tags, ", ")}
+		EscalationAfter: spanOf(0), RemindBefore: spanOf(0), Saved: gc.Query("saved") != "", Tags: strings.Join(domain.Tags, ", ")}
 	if now.JudgeModel != nil {
 		v.JudgeModel = *now.JudgeModel
 	}
@@ -110,6 +110,9 @@ func (s *server) showSettings(ctx context.Context, gc *gin.Context, p domain.Pri
 	for _, m := range members {
 		picked := now.Escalation != nil && now.Escalation.Member == m.ID
 		v.EscalationMembers = append(v.EscalationMembers, web.Choice{Value: string(m.ID), Label: m.Name, Picked: picked})
+	}
+	if now.RemindBeforeMs != nil {
+		v.RemindBefore = spanOf(*now.RemindBeforeMs)
 	}
 	if now.Escalation != nil {
 		v.EscalationAfter = spanOf(now.Escalation.AfterMs)
@@ -184,6 +187,10 @@ func settingsFrom(form url.Values) (SettingsChange, error) {
 		return c, err
 	}
 	if c.RateLimits, err = limitsFrom(form); err != nil {
+		return c, err
+	}
+	c.RemindBeforeMs.Set = true
+	if c.RemindBeforeMs.Value, err = spanFrom(form, "remindBefore"); err != nil {
 		return c, err
 	}
 	c.Escalation.Set = true

@@ -57,6 +57,7 @@ type Request struct {
 	Status        string                  `json:"status" enum:"pending,allowed,denied,cancelled"`
 	Decision      Nullable[Decision]      `json:"decision"`
 	Revision      int64                   `json:"revision" doc:"Goes up when the approver, the endorsements or the status change."`
+	Second        domain.MemberID         `json:"secondMember,omitempty" doc:"Who may answer it beside the approver, since it was left open for the time that the organization set."`
 	CreatedAt     int64                   `json:"createdAt"`
 	ExpiresAt     int64                   `json:"expiresAt" doc:"Denied when nobody answers by then."`
 }
@@ -138,6 +139,7 @@ func wireRequest(r domain.Request) Request {
 		Chain: nonNil(r.Chain), Chat: r.Chat, Session: r.Chat, Turn: r.Turn, ToolCallID: r.Call, Delegation: r.Delegation,
 		Arguments: rawJSON(r.Arguments), Endorsements: []Endorsement{}, Tags: nonNil(r.Tags), Status: string(r.Status),
 		Revision: r.Revision, CreatedAt: ms(r.CreatedAt), ExpiresAt: ms(r.ExpiresAt)}
+	out.Second = r.Second
 	out.Limit, out.Taint, out.Resource = r.Limit, wireTaint(r.Taint), orNull(r.Resource)
 	if line := r.TagLine; line.Tag != "" && line.Effect != domain.TagEffectAsk {
 		out.TagPolicy = &TagLine{Tag: r.TagLine.Tag, Effect: string(r.TagLine.Effect)}

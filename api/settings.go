@@ -24,7 +24,8 @@ type Settings struct {
 	JudgeModel            *string                        `json:"judgeModel" doc:"provider:model; null: the server's default."`
 	ModelPrices           map[string]domain.SettingPrice `json:"modelPrices"`
 	RateLimits            domain.RateLimits              `json:"rateLimits"`
-	Escalation            Nullable[domain.Escalation]    `json:"escalation"`
+	Escalation            Nullable[domain.Escalation]    `json:"escalation" doc:"A second Member who may answer a new Request that the person has not answered after afterMs; null: nobody."`
+	RemindBeforeMs        *int64                         `json:"remindBeforeMs" doc:"How long before the time of a new Request is up request.expiring is told; null: never."`
 }
 
 func wireSettings(s domain.Settings) Settings {
@@ -32,7 +33,8 @@ func wireSettings(s domain.Settings) Settings {
 		AppReadRules: nonNil(s.AppReadRules), RepeatSafeRules: nonNil(s.RepeatSafeRules), ToolTags: []domain.ToolTags{},
 		TagPolicy: map[string]string{}, TaintedTags: nonNil(s.TaintedTags), TrustedSources: nonNil(s.TrustedSources),
 		ResourceTemplates: nonNil(s.ResourceTemplates), Redaction: s.Redaction, Reviewer: s.Reviewer, JudgeModel: s.JudgeModel,
-		ModelPrices: map[string]domain.SettingPrice{}, RateLimits: s.RateLimits, Escalation: Nullable[domain.Escalation]{s.Escalation}}
+		ModelPrices: map[string]domain.SettingPrice{}, RateLimits: s.RateLimits, Escalation: Nullable[domain.Escalation]{s.Escalation},
+		RemindBeforeMs: s.RemindBeforeMs}
 	out.Redaction.Keys = nonNil(out.Redaction.Keys)
 	for _, t := range s.ToolTags {
 		out.ToolTags = append(out.ToolTags, domain.ToolTags{Tool: t.Tool, Tags: nonNil(t.Tags)})
@@ -60,6 +62,7 @@ type SettingsChange struct {
 	ModelPrices           *map[string]domain.SettingPrice `json:"modelPrices,omitempty"`
 	RateLimits            *RateLimitsChange               `json:"rateLimits,omitempty"`
 	Escalation            Optional[domain.Escalation]     `json:"escalation,omitempty"`
+	RemindBeforeMs        Optional[int64]                 `json:"remindBeforeMs,omitempty"`
 }
 
 // RedactionChange replaces what is masked for scripts.
@@ -106,6 +109,9 @@ func (c SettingsChange) apply(s *domain.Settings) {
 	}
 	if c.Escalation.Set {
 		s.Escalation = c.Escalation.Value
+	}
+	if c.RemindBeforeMs.Set {
+		s.RemindBeforeMs = c.RemindBeforeMs.Value
 	}
 }
 

@@ -14,24 +14,26 @@ type Webhook struct {
 	ID           domain.WebhookID `json:"id" example:"hook_018f6b1c2d3e7a4b8c9d0e1f2a3b4c5d"`
 	Member       domain.MemberID  `json:"member" doc:"Who made it."`
 	Organization bool             `json:"organization" doc:"It hears of the work of the whole organization, not of its Member's alone."`
-	URL          string           `json:"url" doc:"The messages go there, signed as Standard Webhooks says."`
-	Events       []string         `json:"events" enum:"request.pending,request.decided,delegation.paused,delegation.ended"`
+	Format       string           `json:"format" enum:"standard,email,slack,ntfy" doc:"standard: for programs, signed as Standard Webhooks says. The others are for people."`
+	URL          string           `json:"url" doc:"The messages go there; for email a mailto: link."`
+	Events       []string         `json:"events" enum:"request.pending,request.decided,request.expiring,request.escalated,delegation.paused,delegation.ended"`
 	Enabled      bool             `json:"enabled"`
 	DisabledWhy  *string          `json:"disabledWhy" doc:"Why the server disabled it, or null."`
 	CreatedAt    int64            `json:"createdAt"`
 	UpdatedAt    int64            `json:"updatedAt"`
-	Secret       string           `json:"secret,omitempty" doc:"The signing secret, shown this once, in the answer that makes the webhook."`
+	Secret       string           `json:"secret,omitempty" doc:"The signing secret of a standard one, shown this once, in the answer that makes the webhook."`
 }
 
 func wireWebhook(w domain.Webhook) Webhook {
-	return Webhook{ID: w.ID, Member: w.Member, Organization: w.Whole, URL: w.URL, Events: nonNil(w.Events), Enabled: w.Enabled,
+	return Webhook{ID: w.ID, Member: w.Member, Organization: w.Whole, Format: string(w.Format), URL: w.URL, Events: nonNil(w.Events), Enabled: w.Enabled,
 		DisabledWhy: orNull(w.DisabledWhy), CreatedAt: ms(w.CreatedAt), UpdatedAt: ms(w.UpdatedAt)}
 }
 
 // NewWebhook is the body that makes a webhook.
 type NewWebhook struct {
-	URL          string   `json:"url" minLength:"1" maxLength:"2048" doc:"An https or http address."`
-	Events       []string `json:"events" minItems:"1" maxItems:"20" enum:"request.pending,request.decided,delegation.paused,delegation.ended"`
+	Format       string   `json:"format,omitempty" enum:"standard,email,slack,ntfy" doc:"Left out: standard. The others are for people: they hear of a Request when a person must decide it. It cannot be changed."`
+	URL          string   `json:"url" minLength:"1" maxLength:"2048" doc:"An https or http address; for email mailto: and one address, for ntfy that of the topic."`
+	Events       []string `json:"events" minItems:"1" maxItems:"20" enum:"request.pending,request.decided,request.expiring,request.escalated,delegation.paused,delegation.ended"`
 	Enabled      *bool    `json:"enabled,omitempty" doc:"Left out: true."`
 	Organization *bool    `json:"organization,omitempty" doc:"true: of the work of the whole organization; for admins. Left out: of your work."`
 	Secret       *string  `json:"secret,omitempty" maxLength:"200" doc:"whsec_ and base64; made when left out."`
@@ -41,7 +43,7 @@ type NewWebhook struct {
 // address.
 type WebhookChange struct {
 	URL          *string   `json:"url,omitempty" minLength:"1" maxLength:"2048"`
-	Events       *[]string `json:"events,omitempty" minItems:"1" maxItems:"20" enum:"request.pending,request.decided,delegation.paused,delegation.ended" doc:"Replaces all of them."`
+	Events       *[]string `json:"events,omitempty" minItems:"1" maxItems:"20" enum:"request.pending,request.decided,request.expiring,request.escalated,delegation.paused,delegation.ended" doc:"Replaces all of them."`
 	Enabled      *bool     `json:"enabled,omitempty"`
 	Organization *bool     `json:"organization,omitempty"`
 	Secret       *string   `json:"secret,omitempty" maxLength:"200" doc:"Signs every message from now on."`
@@ -123,7 +125,7 @@ func (s *server) webhookRoutes() {
 			Body NewWebhook
 		}) (*webhookOut, error) {
 			b := in.Body
-			w, secret, err := s.Engine.CreateWebhook(keep(ctx, wireWebhook), p, engine.WebhookFields{URL: &b.URL, Events: b.Events, Enabled: b.Enabled,
+			w, secret, err := s.Engine.CreateWebhook(keep(ctx, wireWebhook), p, engine.WebhookFields{Format: domain.HookFormat(b.Format), URL: &b.URL, Events: b.Events, Enabled: b.Enabled,
 				Organization: b.Organization, Secret: b.Secret})
 			if err != nil {
 				return nil, err

@@ -25,8 +25,16 @@ const deliverTimeout = 10 * time.Second
 // Deliver posts one message to a receiver once, signed as Standard Webhooks wants it at the
 // time of this try, under an ID that all tries share. It follows no redirect, reaches no
 // forbidden address, and gives the HTTP status of the answer; its error is a
-// *domain.AppError: nothing went out, or no answer came.
+// *domain.AppError: nothing went out, or no answer came. A message to a service for people
+// goes out in the same way, unsigned.
 func (a *Apps) Deliver(ctx context.Context, message domain.HookMessage) (int, error) {
+	if message.Unsigned {
+		request, err := jsonPost(message.URL, message.Payload)
+		if err != nil {
+			return 0, notSent("The message was not sent: its address is broken. Set a new one", nil)
+		}
+		return a.post(ctx, request)
+	}
 	secret, err := a.options.Sealer.Open(message.Sealed, message.Organization, message.Owner)
 	if err != nil {
 		return 0, notSent("The message was not sent: its signing secret cannot be opened. Set a new one", err)
@@ -35,6 +43,10 @@ func (a *Apps) Deliver(ctx context.Context, message domain.HookMessage) (int, er
 	if err != nil {
 		return 0, notSent("The message was not sent: its signing secret or its address is broken. Set new ones", nil)
 	}
+	return a.post(ctx, request)
+}
+
+func (a *Apps) post(ctx context.Context, request *http.Request) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, deliverTimeout)
 	defer cancel()
 	client := &http.Client{Transport: a.hooks, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -84,6 +96,17 @@ func signedPost(secret, address, id string, body []byte) (*http.Request, error) 
 	if err != nil {
 		return nil, err
 	}
+	request, err := jsonPost(address, body)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
+	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, fmt.Sprint(at.Unix()))
+	request.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
+	return request, nil
+}
+
+func jsonPost(address string, body []byte) (*http.Request, error) {
 	// NopCloser keeps net/http from learning how to send the body again.
 	request, err := http.NewRequest(http.MethodPost, address, io.NopCloser(bytes.NewReader(body)))
 	if err != nil {
@@ -92,8 +115,5 @@ func signedPost(secret, address, id string, body []byte) (*http.Request, error) 
 	request.ContentLength = int64(len(body))
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "openbot")
-	request.Header.Set(standardwebhooks.HeaderWebhookID, id)
-	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, fmt.Sprint(at.Unix()))
-	request.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
 	return request, nil
 }

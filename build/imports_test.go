@@ -38,6 +38,7 @@ var rules = map[string]rule{
 	"openbot/queue/...":      {ours: []string{"openbot/domain", "openbot/queue/..."}, never: []string{gin, gorm}},
 	"openbot/model/...":      {ours: []string{"openbot/domain", "openbot/model/..."}, never: []string{gin, gorm}},
 	"openbot/apps/...":       {ours: []string{"openbot/domain", "openbot/apps/..."}, never: []string{gin, gorm}},
+	"openbot/mail/...":       {ours: []string{"openbot/domain"}, never: []string{gin, gorm}},
 	"openbot/program/...":    {ours: []string{"openbot/domain", "openbot/program/..."}, never: []string{gin, gorm}},
 	"openbot/web/...":        {ours: []string{"openbot/domain", "openbot/web/..."}, never: []string{gin, gorm}},
 	"openbot/repository/...": {ours: []string{"openbot/domain", "openbot/repository/..."}, never: []string{gin, asynq}},

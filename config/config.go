@@ -14,6 +14,9 @@ type Config struct {
 	// Listen is the address of the API and the inbox, as host:port. Port 0 takes any
 	// free port.
 	Listen string `yaml:"listen"`
+	// PublicURL is where people reach the inbox, for links in notifications. Empty means
+	// that none are sent.
+	PublicURL string `yaml:"publicUrl"`
 	// Data is the folder of the SQLite file and of the keys that the server makes.
 	Data string `yaml:"data"`
 	// Token is the token of the first admin. Empty means that one is made and printed.
@@ -26,6 +29,8 @@ type Config struct {
 	Models Models `yaml:"models"`
 	// Apps says what Apps may do to this machine and its network.
 	Apps Apps `yaml:"apps"`
+	// Mail says how e-mail goes out.
+	Mail Mail `yaml:"mail"`
 	// WorkerLimit is how many tasks one worker process runs at a time; 0 means by
 	// cores. Workers gives the number in force.
 	WorkerLimit int `yaml:"workers"`

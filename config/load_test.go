@@ -56,6 +56,8 @@ models:
   openai: {apiKey: file, baseUrl: http://file}
   anthropic: {apiKey: file, baseUrl: http://file}
 apps: {allowPrivateNetworks: false, allowCommands: false}
+publicUrl: http://file
+mail: {smtpUrl: "smtp://file", from: file@example.com}
 workers: 1
 secretKey: file-0123456789-0123456789-0123456789
 tracesEndpoint: http://file
@@ -65,7 +67,8 @@ tracesEndpoint: http://file
 		"DATABASE_URL=postgres://env/db", "REDIS_URL=rediss://env",
 		"OPENBOT_MODEL=openai:env", "OPENBOT_JUDGE_MODEL=anthropic:env", "OPENBOT_REVIEWER_MODEL=playbook",
 		"OPENAI_API_KEY=env1", "OPENAI_BASE_URL=http://env1", "ANTHROPIC_API_KEY=env2", "ANTHROPIC_BASE_URL=http://env2",
-		"OPENBOT_APPS_ALLOW_PRIVATE=true", "OPENBOT_APPS_ALLOW_COMMANDS=1", "OPENBOT_WORKERS=7",
+		"OPENBOT_APPS_ALLOW_PRIVATE=true", "OPENBOT_APPS_ALLOW_COMMANDS=1", "OPENBOT_PUBLIC_URL=https://env.example",
+		"OPENBOT_SMTP_URL=smtps://env", "OPENBOT_MAIL_FROM=env@example.com", "OPENBOT_WORKERS=7",
 		"OPENBOT_SECRET_KEY=" + someKey, "OTEL_EXPORTER_OTLP_ENDPOINT=http://env3:4318",
 	}
 	if len(environ) != len(config.Variables()) {

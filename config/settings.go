@@ -17,6 +17,7 @@ type setting struct {
 // example all follow it.
 var settings = []setting{
 	{"listen", "OPENBOT_LISTEN", func(c *Config) any { return &c.Listen }},
+	{"publicUrl", "OPENBOT_PUBLIC_URL", func(c *Config) any { return &c.PublicURL }},
 	{"data", "OPENBOT_DATA", func(c *Config) any { return &c.Data }},
 	{"token", "OPENBOT_TOKEN", func(c *Config) any { return &c.Token }},
 	{"databaseUrl", "DATABASE_URL", func(c *Config) any { return &c.DatabaseURL }},
@@ -30,6 +31,8 @@ var settings = []setting{
 	{"models.anthropic.baseUrl", "ANTHROPIC_BASE_URL", func(c *Config) any { return &c.Models.Anthropic.BaseURL }},
 	{"apps.allowPrivateNetworks", "OPENBOT_APPS_ALLOW_PRIVATE", func(c *Config) any { return &c.Apps.AllowPrivateNetworks }},
 	{"apps.allowCommands", "OPENBOT_APPS_ALLOW_COMMANDS", func(c *Config) any { return &c.Apps.AllowCommands }},
+	{"mail.smtpUrl", "OPENBOT_SMTP_URL", func(c *Config) any { return &c.Mail.ServerURL }},
+	{"mail.from", "OPENBOT_MAIL_FROM", func(c *Config) any { return &c.Mail.From }},
 	{"workers", "OPENBOT_WORKERS", func(c *Config) any { return &c.WorkerLimit }},
 	{"secretKey", "OPENBOT_SECRET_KEY", func(c *Config) any { return &c.SecretKey }},
 	{"tracesEndpoint", "OTEL_EXPORTER_OTLP_ENDPOINT", func(c *Config) any { return &c.TracesEndpoint }},

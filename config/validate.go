@@ -40,6 +40,7 @@ func (c Config) Validate() error {
 		}
 	}
 	check("listen", checkListen(c.Listen))
+	check("publicUrl", checkWebURL(c.PublicURL))
 	check("data", checkData(c.Data))
 	check("token", checkToken(c.Token.Reveal()))
 	check("databaseUrl", checkServiceURL(c.DatabaseURL.Reveal(), "postgres", "postgresql"))
@@ -51,6 +52,7 @@ func (c Config) Validate() error {
 	check("models.openai.baseUrl", checkWebURL(c.Models.OpenAI.BaseURL))
 	check("models.anthropic.apiKey", checkHeader(c.Models.Anthropic.APIKey.Reveal()))
 	check("models.anthropic.baseUrl", checkWebURL(c.Models.Anthropic.BaseURL))
+	c.checkMail(&found)
 	check("workers", checkWorkers(c.WorkerLimit))
 	check("secretKey", checkSecretKey(c.SecretKey.Reveal()))
 	check("tracesEndpoint", checkWebURL(c.TracesEndpoint))

@@ -15,6 +15,8 @@ const (
 	AuditRequestEndorsed = "request.endorsed"
 	// AuditRequestCancelled is a Request that was closed with its work, undecided.
 	AuditRequestCancelled = "request.cancelled"
+	// AuditRequestEscalated is a Request that a second Member may answer from now on.
+	AuditRequestEscalated = "request.escalated"
 	// AuditCallDecided is a call that was allowed or denied without a Request.
 	AuditCallDecided = "call.decided"
 	// AuditGrantCreated is a decision that is kept from now on.
@@ -54,7 +56,7 @@ const (
 
 // AuditKinds lists every kind of entry.
 func AuditKinds() []string {
-	return []string{AuditOrganizationCreated, AuditRequestDecided, AuditRequestEndorsed, AuditRequestCancelled, AuditCallDecided,
+	return []string{AuditOrganizationCreated, AuditRequestDecided, AuditRequestEndorsed, AuditRequestCancelled, AuditRequestEscalated, AuditCallDecided,
 		AuditGrantCreated, AuditGrantRevoked, AuditRuleCreated, AuditRuleChanged, AuditRuleDeleted, AuditSettingsChanged,
 		AuditTokenCreated, AuditTokenRevoked, AuditMemberCreated, AuditMemberChanged, AuditConnectionCreated,
 		AuditConnectionChanged, AuditConnectionDeleted, AuditToolCreated, AuditToolChanged, AuditToolDeleted}

@@ -189,6 +189,15 @@ type HookMessage struct {
 	Sealed       []byte
 	URL          string
 	Payload      json.RawMessage
+	// Unsigned is a message to a service for people: it knows no signature.
+	Unsigned bool
+	// Mail is the message as an e-mail, in place of URL and Payload; nil for every other.
+	Mail *Mail
+}
+
+// TextMailed says what a mail server answered.
+func TextMailed(code int) string {
+	return fmt.Sprintf("The mail server answered with SMTP status %d.", code)
 }
 
 // TextDelivered says what a receiver answered.

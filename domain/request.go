@@ -13,7 +13,8 @@ const (
 	// RequestPending waits for its approver. A person moves it by an answer, a Bot by a
 	// decision in its review Chat; a review that gives none by its time sends it up (the
 	// sweep at review_due_at), and nobody by expiresAt ends it (timer, and the sweep,
-	// also after a stop of all servers). The automatic reviewer leaves its verdict beside
+	// also after a stop of all servers). Whoever is told of it again meanwhile, or may
+	// answer it too, is found at remind_at and escalate_at (timer and sweep). The automatic reviewer leaves its verdict beside
 	// this and moves nothing. No process holds it.
 	RequestPending RequestStatus = "pending"
 	// RequestAllowed lets its call run. End state.
@@ -40,6 +41,8 @@ const (
 	RequestEventReviewed  = "Reviewed"
 	RequestEventAsked     = "ReviewerAsked"
 	RequestEventVerdict   = "VerdictLeft"
+	RequestEventReminded  = "Reminded"
+	RequestEventEscalated = "Escalated"
 )
 
 // RequestTransitions is the law of a Request.
@@ -53,6 +56,8 @@ var RequestTransitions = []Transition{
 	{string(RequestPending), RequestEventReviewed, []string{string(RequestPending), string(RequestAllowed), string(RequestDenied)}},
 	{string(RequestPending), RequestEventAsked, []string{string(RequestPending)}},
 	{string(RequestPending), RequestEventVerdict, []string{string(RequestPending)}},
+	{string(RequestPending), RequestEventReminded, []string{string(RequestPending)}},
+	{string(RequestPending), RequestEventEscalated, []string{string(RequestPending)}},
 }
 
 // Request is a question to a decider whether one attempt may run.
@@ -88,6 +93,10 @@ type Request struct {
 	VerdictTries  int        // how often it was asked
 	Review        ChatID     // where a Bot decides it now, or ""
 	ReviewDueAt   *time.Time // while a Bot must decide it: when somebody must look
+	RemindAt      *time.Time // when the person is told once more; nil when never, or done
+	Escalation    *Escalation
+	EscalateAt    *time.Time // when it goes to the second Member too; nil when never, or done
+	Second        MemberID   // who may answer it beside the person since it was escalated, or ""
 	Status        RequestStatus
 	Decision      *Decision
 	Receipt       string // of the decision, signed with it; "" before
@@ -222,6 +231,12 @@ func DecideRequest(r Request, ev RequestEvent) (Request, []Effect, error) {
 	case VerdictLeft:
 		next, err := r.takingVerdict(ev)
 		return next, nil, err
+	case RequestReminded:
+		next, err := r.remind(ev)
+		return next, nil, err
+	case RequestEscalated:
+		next, err := r.escalate(ev)
+		return next, nil, err
 	case Settled:
 		a := r.attempt()
 		if r.Unknown != nil || !ev.Grant.Covers(a) || ev.Grant.Decision == DecisionAllow && a.heldFrom(ev.Grant) != "" {
@@ -242,7 +257,7 @@ func DecideRequest(r Request, ev RequestEvent) (Request, []Effect, error) {
 		}
 		return r.closed(ev.At, d), nil, nil
 	case RequestCancelledEvent:
-		next := r
+		next := r.unfollowed()
 		next.Status, next.UpdatedAt = RequestCancelled, ev.At
 		next.ReviewDueAt, next.VerdictDueAt = nil, nil
 		next.Revision++
@@ -253,7 +268,7 @@ func DecideRequest(r Request, ev RequestEvent) (Request, []Effect, error) {
 }
 
 func (r Request) mayAnswer(ev Answered) error {
-	if r.Approver.Tag != TagPerson || r.Approver.User != ev.Member {
+	if !r.AnswerableBy(ev.Member) {
 		return requestConflict("Another decider must answer this Request.")
 	}
 	if ev.Expected != r.Revision {
@@ -297,7 +312,7 @@ func (r Request) closed(at time.Time, d Decision) Request {
 	r.Decision, r.UpdatedAt = &d, at
 	r.ReviewDueAt, r.VerdictDueAt = nil, nil
 	r.Revision++
-	return r
+	return r.unfollowed()
 }
 
 // AllowsOnExpiry reports whether the Request is a plan that a person let run when

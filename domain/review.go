@@ -78,6 +78,7 @@ func (r Request) up(at time.Time, next Actor) (Request, error) {
 			return r, requestConflict("This person does not stand above the Bot.")
 		}
 		r.ReviewDueAt = nil
+		r.EscalateAt = r.escalatesAfter(at)
 	case TagBot:
 		now, then := slices.Index(r.Chain, r.Approver.Bot), slices.Index(r.Chain, next.Bot)
 		if then < 0 || then >= now || next.Bot == r.Bot {

@@ -25,6 +25,7 @@ type Settings struct {
 	ModelPrices           map[string]SettingPrice `json:"modelPrices"`
 	RateLimits            RateLimits              `json:"rateLimits"`
 	Escalation            *Escalation             `json:"escalation"`
+	RemindBeforeMs        *int64                  `json:"remindBeforeMs"`
 }
 
 // Redaction says what is masked for scripts besides secrets, which always are: what
@@ -91,6 +92,15 @@ func DefaultSettings() Settings {
 // RequestTimeout is how long a new Request waits.
 func (s Settings) RequestTimeout() time.Duration {
 	return time.Duration(s.RequestTimeoutMs) * time.Millisecond
+}
+
+// RemindBefore is how long before a new Request's time is up the person is told once
+// more; 0 is never.
+func (s Settings) RemindBefore() time.Duration {
+	if s.RemindBeforeMs == nil {
+		return 0
+	}
+	return time.Duration(*s.RemindBeforeMs) * time.Millisecond
 }
 
 // IsRead reports whether the organization marked this App tool as a read.
@@ -176,6 +186,9 @@ func (s Settings) Faults() []Fault {
 		if limits[name] < 1 || limits[name] > 1_000_000 {
 			add("rateLimits."+name, "must be from 1 to 1000000 a minute")
 		}
+	}
+	if ms := s.RemindBeforeMs; ms != nil && (*ms < minRequestTimeoutMs || *ms > maxRequestTimeoutMs) {
+		add("remindBeforeMs", "must be from 1000 (1 s) to 2592000000 (30 days), or null")
 	}
 	if e := s.Escalation; e != nil {
 		if e.AfterMs < minRequestTimeoutMs || e.AfterMs > maxRequestTimeoutMs {

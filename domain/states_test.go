@@ -257,7 +257,9 @@ func TestEveryRequestStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 			unread, read := r, r
 			unread.VerdictDueAt = ptr(noon)
 			read.VerdictDueAt, read.VerdictTries = ptr(noon), domain.MaxReadings
-			return []domain.Request{r, plan, open, review, unread, read}
+			followed := r
+			followed.RemindAt, followed.EscalateAt, followed.Escalation = ptr(noon), ptr(noon), &domain.Escalation{AfterMs: 1000, Member: "mem_2"}
+			return []domain.Request{r, plan, open, review, unread, read, followed}
 		},
 		status: func(r domain.Request) string { return string(r.Status) },
 		end:    func(r domain.Request) bool { return r.Status != domain.RequestPending },
@@ -275,6 +277,10 @@ func TestEveryRequestStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 				decide(domain.Passed{At: noon, Bot: "bot_0", Next: domain.ByBot("bot_1")}), decide(domain.Passed{At: noon, Bot: "bot_9", Next: domain.Person("mem_1")})},
 			domain.RequestEventAsked:   {decide(domain.ReviewerAsked{At: noon, Until: noon.Add(time.Minute)})},
 			domain.RequestEventVerdict: {decide(domain.VerdictLeft{At: noon, Verdict: &domain.ReviewVerdict{Verdict: domain.VerdictAllow}}), decide(domain.VerdictLeft{At: noon})},
+			domain.RequestEventReminded: {decide(domain.RequestReminded{At: noon}), decide(domain.RequestReminded{At: noon.Add(-1)}),
+				decide(domain.RequestReminded{At: noon.Add(time.Hour)})},
+			domain.RequestEventEscalated: {decide(domain.RequestEscalated{At: noon, Able: true}), decide(domain.RequestEscalated{At: noon}),
+				decide(domain.RequestEscalated{At: noon.Add(-1), Able: true}), decide(domain.RequestEscalated{At: noon.Add(time.Hour), Able: true})},
 			domain.RequestEventReviewed: {reviewed(domain.DecisionDeny, domain.Verdict{}), reviewed(domain.DecisionAllow, domain.Verdict{}),
 				reviewed(domain.DecisionAllow, domain.Verdict{Outcome: domain.OutcomeAllow}), reviewed("", domain.Verdict{Outcome: domain.OutcomeAllow})},
 		},

@@ -28,6 +28,9 @@ const (
 	TaskRequestReview TaskKind = "request.review"
 	// TaskRequestVerdict lets the automatic reviewer read a new Request.
 	TaskRequestVerdict TaskKind = "request.verdict"
+	// TaskRequestFollowUp tells of an open Request again: it reminds the person, or lets a
+	// second Member answer too.
+	TaskRequestFollowUp TaskKind = "request.followup"
 	// TaskBotClose stops the Turns of an archived Bot.
 	TaskBotClose TaskKind = "bot.close"
 	// TaskRulePreview lets the judge read one Rule about earlier Requests.
@@ -55,7 +58,7 @@ func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
 		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,
 		TaskRequestReview, TaskRulePreview, TaskProgramRun, TaskReminderFire, TaskTriggerFire, TaskRequestVerdict,
-		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume, TaskWebhookDeliver}
+		TaskWorkElapse, TaskWorkNotify, TaskWorkClose, TaskWorkResume, TaskWebhookDeliver, TaskRequestFollowUp}
 }
 
 // Urgency orders tasks. Answers and resumed Turns come before new Turns, those

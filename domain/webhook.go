@@ -12,6 +12,11 @@ const (
 	HookRequestPending = EventRequestPending
 	// HookRequestDecided is a Request that was allowed, denied or cancelled.
 	HookRequestDecided = EventRequestDecided
+	// HookRequestExpiring is a Request whose time is nearly up, with nobody's answer.
+	HookRequestExpiring = "request.expiring"
+	// HookRequestEscalated is a Request that a second Member may answer from now on. It is
+	// that Member who hears of it.
+	HookRequestEscalated = "request.escalated"
 	// HookDelegationPaused is work that reached a limit of its own.
 	HookDelegationPaused = "delegation.paused"
 	// HookDelegationEnded is work that completed, failed or was cancelled.
@@ -20,7 +25,7 @@ const (
 
 // HookEvents lists everything that a webhook can hear of.
 func HookEvents() []string {
-	return []string{HookRequestPending, HookRequestDecided, HookDelegationPaused, HookDelegationEnded}
+	return []string{HookRequestPending, HookRequestDecided, HookRequestExpiring, HookRequestEscalated, HookDelegationPaused, HookDelegationEnded}
 }
 
 // Webhook is an address of a Member that is told what happens in its work, by messages
@@ -30,11 +35,12 @@ type Webhook struct {
 	Organization OrganizationID
 	Member       MemberID // who made it
 	Whole        bool     // it hears of the work of the whole organization
-	URL          string
+	Format       HookFormat
+	URL          string // a mailto: link for e-mail
 	Events       []string
 	Enabled      bool
 	DisabledWhy  string // why the server disabled it, or ""
-	Sealed       []byte // the signing secret, encrypted for this organization and webhook
+	Sealed       []byte // the signing secret, encrypted for this organization and webhook; nil for people
 	DeletedAt    *time.Time
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
@@ -67,6 +73,8 @@ type News struct {
 	Member  MemberID // whose work it is about
 	Event   string   // one of HookEvents
 	Payload string   // the message as JSON
+	// Quiet news is for programs: no person has anything to do.
+	Quiet bool
 }
 
 // MaxNews is how much news one set of Deliveries holds, so that a number of four hex

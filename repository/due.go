@@ -41,6 +41,9 @@ var dues = map[domain.TaskKind]due{
 		WHERE review_due_at <= ? ORDER BY review_due_at LIMIT ?`},
 	domain.TaskRequestVerdict: {times: 1, urgency: domain.UrgencyJudge, query: `SELECT id, verdict_due_at / 1000 AS version, verdict_due_at AS due_at
 		FROM requests WHERE verdict_due_at <= ? ORDER BY verdict_due_at LIMIT ?`},
+	domain.TaskRequestFollowUp: {times: 2, urgency: domain.UrgencyRest, query: `SELECT id, remind_at / 1000 AS version, remind_at AS due_at
+		FROM requests WHERE remind_at <= ? UNION ALL SELECT id, escalate_at / 1000 AS version, escalate_at AS due_at
+		FROM requests WHERE escalate_at <= ? ORDER BY due_at LIMIT ?`},
 	domain.TaskRulePreview: {times: 1, urgency: domain.UrgencyJudge, query: `SELECT id, version, due_at FROM previews
 		WHERE due_at <= ? ORDER BY due_at LIMIT ?`},
 	domain.TaskTriggerFire: {times: 1, urgency: domain.UrgencyTurn, query: `SELECT id, next_at / 1000 AS version, next_at AS due_at FROM triggers
@@ -63,7 +66,7 @@ var dues = map[domain.TaskKind]due{
 }
 
 // Due gives open rows of one kind whose due_at has come, oldest first. The Version
-// is that of the row; for a Request that elapses or waits for a verdict, for a reminder,
+// is that of the row; for a Request that elapses, waits for a verdict or is told of again, for a reminder,
 // a trigger and a time limit of work it is that time in milliseconds. For
 // token.close the ID is that of a token or of a Member.
 func (s *Store) Due(ctx context.Context, kind domain.TaskKind, now time.Time, limit int) ([]domain.DueRow, error) {

@@ -38,7 +38,7 @@ var headColumns = sync.OnceValue(func() string {
 // programs and plans are left out, and arguments and reasons are cut.
 func (s *Store) RequestHeads(ctx context.Context, org domain.OrganizationID, filter domain.RequestFilter, page domain.Page) ([]domain.Request, error) {
 	return list(ctx, s, "list the heads of Requests", headOf, func(db *gorm.DB) *gorm.DB {
-		return paged(filterRequests(db.Select(headColumns(), headText, headText), org, filter), page)
+		return pagedRequests(db.Select(headColumns(), headText, headText), org, filter, page)
 	})
 }
 
@@ -48,7 +48,13 @@ func headOf(row requestRow) domain.Request { return row.domain() }
 // CountRequests counts Requests that fit the filter, up to atMost.
 func (s *Store) CountRequests(ctx context.Context, org domain.OrganizationID, filter domain.RequestFilter, atMost int) (int, error) {
 	var ids []domain.RequestID
-	err := filterRequests(s.read(ctx).Model(&requestRow{}), org, filter).Limit(atLeastOne(atMost)).Pluck("id", &ids).Error
+	db, limit := s.read(ctx), atLeastOne(atMost)
+	rows := filterRequests(db.Model(&requestRow{}), org, filter)
+	if filter.Approver != "" {
+		own, passed := answerable(db, org, filter, func(half *gorm.DB) *gorm.DB { return half.Limit(limit) })
+		rows = db.Session(&gorm.Session{NewDB: true}).Table("(SELECT id FROM (?) AS own UNION ALL SELECT id FROM (?) AS passed) AS waiting", own, passed)
+	}
+	err := rows.Limit(limit).Pluck("id", &ids).Error
 	return len(ids), s.wrap(ctx, "count Requests", err)
 }
 

@@ -17,8 +17,32 @@ func (s *Store) Request(ctx context.Context, id domain.RequestID) (domain.Reques
 // Requests lists the Requests of an organization that fit the filter, newest first.
 func (s *Store) Requests(ctx context.Context, org domain.OrganizationID, filter domain.RequestFilter, page domain.Page) ([]domain.Request, error) {
 	return list(ctx, s, "list Requests", requestRow.domain, func(db *gorm.DB) *gorm.DB {
-		return paged(filterRequests(db, org, filter), page)
+		return pagedRequests(db, org, filter, page)
 	})
+}
+
+// pagedRequests narrows a list of Requests to a page. Those that an approver may answer
+// are its own and those that were escalated to it: each half is read from an index of its
+// own and cut to the page before they are put together.
+func pagedRequests(db *gorm.DB, org domain.OrganizationID, filter domain.RequestFilter, page domain.Page) *gorm.DB {
+	if filter.Approver == "" {
+		return paged(filterRequests(db, org, filter), page)
+	}
+	own, passed := answerable(db, org, filter, func(half *gorm.DB) *gorm.DB { return paged(half, page) })
+	return db.Where("requests.id IN (SELECT id FROM (?) AS own UNION ALL SELECT id FROM (?) AS passed)", own, passed).
+		Order("id DESC").Limit(atLeastOne(page.Limit))
+}
+
+// answerable gives the IDs of the Requests that wait for an approver, and of those that were
+// escalated to it.
+func answerable(db *gorm.DB, org domain.OrganizationID, filter domain.RequestFilter, cut func(*gorm.DB) *gorm.DB) (own, passed *gorm.DB) {
+	approver := filter.Approver
+	filter.Approver = ""
+	half := func(who string) *gorm.DB {
+		ids := db.Session(&gorm.Session{NewDB: true}).Table("requests").Select("id").Where(who, approver)
+		return cut(filterRequests(ids, org, filter))
+	}
+	return half("approver_user = ?"), half("second_id = ? AND second_id <> ''")
 }
 
 func filterRequests(db *gorm.DB, org domain.OrganizationID, filter domain.RequestFilter) *gorm.DB {

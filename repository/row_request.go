@@ -41,6 +41,10 @@ type requestRow struct {
 	VerdictTries   int
 	ReviewID       domain.ChatID
 	ReviewDueAt    *int64
+	RemindAt       *int64
+	Escalation     document[*domain.Escalation] `gorm:"<-:create"`
+	EscalateAt     *int64
+	SecondID       domain.MemberID
 	Status         domain.RequestStatus
 	Decision       document[*domain.Decision]
 	Receipt        string
@@ -54,7 +58,8 @@ type requestRow struct {
 func (requestRow) TableName() string { return "requests" }
 
 func fromRequest(q *domain.Request, version int64) requestRow {
-	return requestRow{Code: documentOf(q.Code), Plan: q.Plan, OnExpire: q.OnExpire, ReviewID: q.Review, ReviewDueAt: microsOrNil(q.ReviewDueAt), ID: q.ID, OrganizationID: q.Organization, MemberID: q.Member, BotID: q.Bot,
+	return requestRow{Code: documentOf(q.Code), Plan: q.Plan, OnExpire: q.OnExpire, ReviewID: q.Review, ReviewDueAt: microsOrNil(q.ReviewDueAt),
+		RemindAt: microsOrNil(q.RemindAt), Escalation: documentOf(q.Escalation), EscalateAt: microsOrNil(q.EscalateAt), SecondID: q.Second, ID: q.ID, OrganizationID: q.Organization, MemberID: q.Member, BotID: q.Bot,
 		Action: q.Capability.Action, Target: q.Capability.Target, Reason: q.Reason,
 		ApproverTag: q.Approver.Tag, ApproverUser: q.Approver.User, ApproverBot: q.Approver.Bot,
 		ApproverGrant: q.Approver.Grant, ApproverRule: q.Approver.Rule, Chain: documentOf(q.Chain), ChatID: q.Chat,
@@ -66,7 +71,8 @@ func fromRequest(q *domain.Request, version int64) requestRow {
 }
 
 func (r requestRow) domain() domain.Request {
-	return domain.Request{Code: r.Code.value, Plan: r.Plan, OnExpire: r.OnExpire, Review: r.ReviewID, ReviewDueAt: momentOrNil(r.ReviewDueAt), ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID,
+	return domain.Request{Code: r.Code.value, Plan: r.Plan, OnExpire: r.OnExpire, Review: r.ReviewID, ReviewDueAt: momentOrNil(r.ReviewDueAt),
+		RemindAt: momentOrNil(r.RemindAt), Escalation: r.Escalation.value, EscalateAt: momentOrNil(r.EscalateAt), Second: r.SecondID, ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Bot: r.BotID,
 		Capability: domain.Capability{Action: r.Action, Target: r.Target}, Reason: r.Reason,
 		Approver: domain.Actor{Tag: r.ApproverTag, User: r.ApproverUser, Bot: r.ApproverBot, Grant: r.ApproverGrant,
 			Rule: r.ApproverRule}, Chain: r.Chain.value, Chat: r.ChatID, Turn: r.TurnID, Call: r.CallID,

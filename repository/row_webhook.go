@@ -7,6 +7,7 @@ type webhookRow struct {
 	OrganizationID domain.OrganizationID `gorm:"<-:create"`
 	MemberID       domain.MemberID       `gorm:"<-:create"`
 	Whole          bool
+	Format         domain.HookFormat `gorm:"<-:create"`
 	URL            string
 	Events         document[[]string]
 	Enabled        bool
@@ -21,13 +22,13 @@ type webhookRow struct {
 func (webhookRow) TableName() string { return "webhooks" }
 
 func fromWebhook(w *domain.Webhook, version int64) webhookRow {
-	return webhookRow{ID: w.ID, OrganizationID: w.Organization, MemberID: w.Member, Whole: w.Whole, URL: w.URL,
+	return webhookRow{ID: w.ID, OrganizationID: w.Organization, MemberID: w.Member, Whole: w.Whole, Format: w.Format, URL: w.URL,
 		Events: documentOf(w.Events), Enabled: w.Enabled, DisabledWhy: w.DisabledWhy, Sealed: w.Sealed,
 		Deleted: microsOrNil(w.DeletedAt), Created: micros(w.CreatedAt), Updated: micros(w.UpdatedAt), Version: version}
 }
 
 func (r webhookRow) domain() domain.Webhook {
-	return domain.Webhook{ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Whole: r.Whole, URL: r.URL,
+	return domain.Webhook{ID: r.ID, Organization: r.OrganizationID, Member: r.MemberID, Whole: r.Whole, Format: r.Format, URL: r.URL,
 		Events: r.Events.value, Enabled: r.Enabled, DisabledWhy: r.DisabledWhy, Sealed: r.Sealed,
 		DeletedAt: momentOrNil(r.Deleted), CreatedAt: moment(r.Created), UpdatedAt: moment(r.Updated), Version: r.Version}
 }

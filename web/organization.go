@@ -62,6 +62,7 @@ type Settings struct {
 	PerOrganization   int
 	FailedAuth        int
 	V1PerKey          string
+	RemindBefore      Span
 	EscalationAfter   Span
 	EscalationMembers []Choice
 	Saved             bool

@@ -98,6 +98,8 @@ type Request struct {
 	Expires   Moment
 	Open      bool
 	MayAnswer bool
+	LeftOpen  string // what follows from it that the person has not answered in time, or ""
+	Foreign   bool   // of the work of another Member, whose Chats cannot be opened
 	WaitsFor  string // who must answer, when it is not this person
 	Ways      []Way
 	Ask       bool     // takes a question for an answer

@@ -16,7 +16,7 @@ func (w *Worker) deliver(ctx context.Context, id domain.DeliveryID, version int6
 	if err != nil || out == nil {
 		return err
 	}
-	status, err := w.Hooks.Deliver(context.WithoutCancel(ctx), out.Message)
+	status, err := w.tell(context.WithoutCancel(ctx), out.Message)
 	var failure *domain.AppError
 	if err != nil && !errors.As(err, &failure) {
 		failure = &domain.AppError{Message: "The receiver could not be reached.", Err: err}
@@ -29,4 +29,15 @@ func (w *Worker) deliver(ctx context.Context, id domain.DeliveryID, version int6
 	commit, stop := saving(ctx)
 	defer stop()
 	return w.Engine.SettleDelivery(commit, out, status, failure)
+}
+
+// tell hands a message to whoever carries it.
+func (w *Worker) tell(ctx context.Context, message domain.HookMessage) (int, error) {
+	switch {
+	case message.Mail == nil:
+		return w.Hooks.Deliver(ctx, message)
+	case w.Mailer == nil:
+		return 0, &domain.AppError{Message: "The mail was not sent: no mail server is set. Set OPENBOT_SMTP_URL for every worker"}
+	}
+	return w.Mailer.Send(ctx, *message.Mail)
 }

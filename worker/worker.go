@@ -21,6 +21,8 @@ type Options struct {
 	Hosts  engine.Hosts
 	// Hooks tells outside receivers.
 	Hooks engine.Hooks
+	// Mailer sends e-mail; nil when no mail server is set.
+	Mailer engine.Mailer
 	// Programs runs the programs of Bots.
 	Programs engine.Programs
 	Logger   *slog.Logger
@@ -74,6 +76,9 @@ func New(o Options) *Worker {
 		},
 		domain.TaskRequestVerdict: func(ctx context.Context, t domain.Task) error {
 			return w.readRequest(ctx, domain.RequestID(t.Subject))
+		},
+		domain.TaskRequestFollowUp: func(ctx context.Context, t domain.Task) error {
+			return w.Engine.FollowUpRequest(ctx, domain.RequestID(t.Subject))
 		},
 		domain.TaskWorkElapse: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.ElapseWork(ctx, domain.DelegationID(t.Subject))

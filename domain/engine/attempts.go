@@ -260,5 +260,6 @@ func newRequest(at time.Time, c, program *domain.Call, chat *domain.Chat, s doma
 		due := at.Add(domain.RunnableGrace)
 		r.ReviewDueAt = &due
 	}
-	return r
+	followed := r.FollowedUp(s)
+	return &followed
 }

@@ -187,5 +187,6 @@ func (w *callWork) askUnknown(c domain.Call) *domain.Request {
 	if c.Kind == domain.CallApp {
 		r.App = &domain.SavedCall{Connection: c.Connection, Revision: c.Revision, Tool: c.Tool, SHA256: c.Digest}
 	}
-	return r
+	followed := r.FollowedUp(w.f.Organization.Settings)
+	return &followed
 }

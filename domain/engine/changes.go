@@ -29,9 +29,11 @@ type decidedData struct {
 	ReasonSHA256       string              `json:"reasonSha256,omitempty"`
 	RuleSHA256         string              `json:"ruleSha256,omitempty"`
 	ReceiptSHA256      string              `json:"receiptSha256,omitempty"`
+	Second             domain.MemberID     `json:"secondMember,omitempty"` // who may answer it too
 }
 
-// requestChange gives the end of a Request, or the support of one more Bot. A decided
+// requestChange gives the end of a Request, the support of one more Bot, or that a second
+// Member may answer it. A decided
 // Request that is written again for another reason is no change.
 func requestChange(before, r *domain.Request, decided bool) (change, bool) {
 	data := decidedData{Revision: r.Revision, Capability: r.Capability, Member: r.Member, Bot: r.Bot, Chat: r.Chat, Turn: r.Turn, Call: r.Call}
@@ -46,6 +48,9 @@ func requestChange(before, r *domain.Request, decided bool) (change, bool) {
 		data.ArgumentsSHA256, _ = argumentsDigest(r) // it stands in the receipt, which has been signed
 		data.ReceiptSHA256 = textDigest(r.Receipt)
 		return change{domain.AuditRequestDecided, r.Organization, &d.By, data}, true
+	case before != nil && r.Second != before.Second:
+		data.Second = r.Second
+		return change{domain.AuditRequestEscalated, r.Organization, nil, data}, true
 	case r.Status == domain.RequestCancelled:
 		return change{domain.AuditRequestCancelled, r.Organization, nil, data}, true
 	case before != nil && len(r.Endorsements) > len(before.Endorsements):

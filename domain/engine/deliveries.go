@@ -111,8 +111,13 @@ func (e *Engine) receiver(ctx context.Context, v domain.Delivery) (*Outgoing, st
 	if err != nil {
 		return nil, "", err
 	}
-	return &Outgoing{Event: v.Event, webhook: w.ID, Message: domain.HookMessage{ID: v.ID, Organization: w.Organization, Owner: string(w.ID),
-		Sealed: w.Sealed, URL: w.URL, Payload: v.Payload}}, w.Hears(maker, v.Member), nil
+	out := &Outgoing{Event: v.Event, webhook: w.ID, Message: domain.HookMessage{ID: v.ID, Organization: w.Organization, Owner: string(w.ID),
+		Sealed: w.Sealed, URL: w.URL, Payload: v.Payload}}
+	why := w.Hears(maker, v.Member)
+	if why == "" && w.Format.ForPeople() {
+		why, err = e.forPeople(ctx, &out.Message, w, v)
+	}
+	return out, why, err
 }
 
 // statusGone is how a receiver says that it wants no more.
@@ -131,6 +136,10 @@ func (e *Engine) SettleDelivery(ctx context.Context, out *Outgoing, status int, 
 		switch {
 		case failure != nil:
 			ev = domain.DeliveryMissed{At: d.at, Outcome: safeText(cut(failure.Message, domain.MaxOutcome))}
+		case out.Message.Mail != nil && status/100 == 2:
+			ev = domain.DeliveryAccepted{At: d.at, Outcome: domain.TextMailed(status)}
+		case out.Message.Mail != nil: // 5xx: it is never going to take this
+			ev = domain.DeliveryMissed{At: d.at, Outcome: domain.TextMailed(status), Gone: status/100 == 5}
 		case status/100 == 2:
 			ev = domain.DeliveryAccepted{At: d.at, Outcome: domain.TextDelivered(status)}
 		default:
@@ -141,7 +150,7 @@ func (e *Engine) SettleDelivery(ctx context.Context, out *Outgoing, status int, 
 			return err
 		}
 		d.put(&next)
-		if failure == nil && status == statusGone {
+		if failure == nil && status == statusGone && out.Message.Mail == nil {
 			return e.disableReceiver(ctx, d, out)
 		}
 		return nil

@@ -9,16 +9,17 @@ import (
 
 // draft collects what one decision changes.
 type draft struct {
-	at     time.Time
-	commit domain.Commit
-	chat   *domain.Chat        // the Chat whose items and events are numbered now
-	path   []domain.Delegation // work that must be as it was seen
-	ring   []domain.Task       // beside those that follow from the rows
-	trace  string
-	before map[string]domain.Row     // see was
-	signed map[domain.RequestID]bool // Requests that this decision gave a receipt: it decides them
-	result any                       // what the command returns, for a kept answer
-	keptIn domain.ChatID             // the Chat that a commandKey lives with, where the command finds it
+	at       time.Time
+	commit   domain.Commit
+	chat     *domain.Chat        // the Chat whose items and events are numbered now
+	path     []domain.Delegation // work that must be as it was seen
+	ring     []domain.Task       // beside those that follow from the rows
+	trace    string
+	before   map[string]domain.Row     // see was
+	signed   map[domain.RequestID]bool // Requests that this decision gave a receipt: it decides them
+	reminded bool                      // the person is told once more of the Request that is written
+	result   any                       // what the command returns, for a kept answer
+	keptIn   domain.ChatID             // the Chat that a commandKey lives with, where the command finds it
 }
 
 func (d *draft) empty() bool {
@@ -164,6 +165,12 @@ func (d *draft) rings() []domain.Task {
 			if due := r.VerdictDueAt; due != nil && r.VerdictTries == 0 && due.Sub(d.at) <= nearTimer {
 				tasks = append(tasks, domain.Task{Kind: domain.TaskRequestVerdict, Subject: string(r.ID), Revision: due.UnixMilli(),
 					Urgency: domain.UrgencyJudge, Trace: d.trace})
+			}
+			for _, due := range r.FollowUps() {
+				if due.Sub(d.at) <= nearTimer {
+					tasks = append(tasks, domain.Task{Kind: domain.TaskRequestFollowUp, Subject: string(r.ID), Revision: due.UnixMilli(),
+						Urgency: domain.UrgencyRest, At: due, Trace: d.trace})
+				}
 			}
 			if r.Status != domain.RequestPending || r.ExpiresAt.Sub(d.at) > nearTimer {
 				continue

@@ -53,6 +53,11 @@ type Options struct {
 	CheckModel func(model string) error
 	// CheckURL says in one line what is wrong with an App's address; nil takes any.
 	CheckURL func(address string) error
+	// PublicURL is where people reach the inbox, without a slash at its end. "" means that
+	// nobody can be sent a link to it.
+	PublicURL string
+	// MailDomain is the domain that mail is sent from; "" means that no mail is sent.
+	MailDomain string
 	// AllowCommands lets admins connect Apps that are started as commands.
 	AllowCommands bool
 }

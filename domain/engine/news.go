@@ -70,9 +70,9 @@ type parentNews struct {
 func (d *draft) tellWebhooks() {
 	var news []domain.News
 	organization := domain.OrganizationID("")
-	tell := func(org domain.OrganizationID, member domain.MemberID, event string, data any) {
+	tell := func(org domain.OrganizationID, member domain.MemberID, event string, quiet bool, data any) {
 		organization = org // nothing crosses it: a commit is about one
-		news = append(news, domain.News{Member: member, Event: event, Payload: messageOfNews(event, d.at, data)})
+		news = append(news, domain.News{Member: member, Event: event, Payload: messageOfNews(event, d.at, data), Quiet: quiet})
 	}
 	told := map[string]bool{}
 	for _, ev := range d.commit.Events {
@@ -83,7 +83,11 @@ func (d *draft) tellWebhooks() {
 		case domain.EventRequestPending, domain.EventRequestDecided:
 			if r := rowIn[*domain.Request](d, ev.Subject); r != nil {
 				told[ev.Subject] = true
-				tell(r.Organization, r.Member, ev.Kind, newsOfRequest(r))
+				if r.Second != "" && ev.Member == r.Second {
+					tell(r.Organization, r.Second, domain.HookRequestEscalated, false, newsOfRequest(r))
+					continue
+				}
+				tell(r.Organization, r.Member, ev.Kind, r.Status == domain.RequestPending && r.Approver.Tag != domain.TagPerson, newsOfRequest(r))
 			}
 		case domain.EventDelegation:
 			g := rowIn[*domain.Delegation](d, ev.Subject)
@@ -93,11 +97,16 @@ func (d *draft) tellWebhooks() {
 			switch {
 			case !g.Open():
 				told[ev.Subject] = true
-				tell(g.Organization, g.Member, domain.HookDelegationEnded, newsOfWork(g))
+				tell(g.Organization, g.Member, domain.HookDelegationEnded, false, newsOfWork(g))
 			case g.Status == domain.DelegationPaused && g.StoppingAt == nil:
 				told[ev.Subject] = true
-				tell(g.Organization, g.Member, domain.HookDelegationPaused, newsOfWork(g))
+				tell(g.Organization, g.Member, domain.HookDelegationPaused, false, newsOfWork(g))
 			}
+		}
+	}
+	for _, row := range d.commit.Rows {
+		if r, ok := row.(*domain.Request); ok && d.reminded {
+			tell(r.Organization, r.Member, domain.HookRequestExpiring, r.Approver.Tag != domain.TagPerson, newsOfRequest(r))
 		}
 	}
 	d.commit.Deliveries = nil

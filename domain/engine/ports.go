@@ -68,6 +68,13 @@ type Hooks interface {
 	Deliver(ctx context.Context, message domain.HookMessage) (status int, err error)
 }
 
+// Mailer sends e-mail.
+type Mailer interface {
+	// Send hands one message to the mail server once, and gives the SMTP status with which
+	// it took or refused it. Its error is an *AppError: no server took or refused it.
+	Send(ctx context.Context, mail domain.Mail) (status int, err error)
+}
+
 // Programs runs the programs of Bots, each shut off from everything.
 type Programs interface {
 	// Run runs a program once, from its start. answers are those to its calls, by

@@ -124,7 +124,7 @@ func (e *Engine) Request(ctx context.Context, p domain.Principal, id domain.Requ
 	if err != nil {
 		return r, asNotFound(err, "RequestNotFound", message)
 	}
-	if r.Organization != p.Organization || r.Member != p.Member.ID && r.Approver != domain.Person(p.Member.ID) {
+	if r.Organization != p.Organization || r.Member != p.Member.ID && r.Approver != domain.Person(p.Member.ID) && r.Second != p.Member.ID {
 		return domain.Request{}, domain.Errorf(domain.CodeNotFound, "RequestNotFound", message)
 	}
 	return r, nil

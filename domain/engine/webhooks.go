@@ -10,6 +10,7 @@ import (
 
 // WebhookFields is what a Member sets of a webhook; nil leaves a field as it is.
 type WebhookFields struct {
+	Format       domain.HookFormat // "" is standard; it is given once, when the webhook is made
 	URL          *string
 	Events       []string
 	Enabled      *bool
@@ -17,16 +18,24 @@ type WebhookFields struct {
 	Secret       *string // signs the messages; made when left out, and shown once
 }
 
-// CreateWebhook makes a webhook of the caller. It gives the signing secret this once.
+// CreateWebhook makes a webhook of the caller. It gives the signing secret this once, and
+// "" for a format that knows none.
 func (e *Engine) CreateWebhook(ctx context.Context, p domain.Principal, in WebhookFields) (domain.Webhook, string, error) {
-	if in.Secret == nil {
-		made := newSigningSecret()
-		in.Secret = &made
+	if in.Format == "" {
+		in.Format = domain.FormatStandard
+	}
+	secret := ""
+	if !in.Format.ForPeople() {
+		if in.Secret == nil {
+			made := newSigningSecret()
+			in.Secret = &made
+		}
+		secret = *in.Secret
 	}
 	var w domain.Webhook
 	err := e.decide(ctx, string(p.Member.ID), func(d *draft) error {
 		w = domain.Webhook{ID: newID[domain.WebhookID](domain.PrefixWebhook), Organization: p.Organization, Member: p.Member.ID,
-			Enabled: true, CreatedAt: d.at, UpdatedAt: d.at}
+			Format: in.Format, Enabled: true, CreatedAt: d.at, UpdatedAt: d.at}
 		if in.URL == nil || len(in.Events) == 0 {
 			return invalid("url", "and events are required")
 		}
@@ -37,7 +46,7 @@ func (e *Engine) CreateWebhook(ctx context.Context, p domain.Principal, in Webho
 		d.result = w
 		return nil
 	})
-	return w, *in.Secret, err
+	return w, secret, err
 }
 
 // ChangeWebhook sets fields of a webhook. What waits to be sent goes to the new address,
@@ -101,8 +110,10 @@ func (e *Engine) setWebhook(ctx context.Context, w *domain.Webhook, p domain.Pri
 	if in.Enabled != nil {
 		w.Enabled, w.DisabledWhy = *in.Enabled, ""
 	}
-	if err := e.checkReceiver(w.URL); err != nil {
-		return err
+	if in.URL != nil || w.Version == 0 {
+		if err := e.checkHook(*w, p); err != nil {
+			return err
+		}
 	}
 	if in.Events != nil {
 		if len(in.Events) == 0 {
@@ -122,6 +133,9 @@ func (e *Engine) setWebhook(ctx context.Context, w *domain.Webhook, p domain.Pri
 	}
 	if in.Secret == nil {
 		return nil
+	}
+	if w.Format.ForPeople() {
+		return invalid("secret", "is for the format standard alone")
 	}
 	var err error
 	w.Sealed, err = e.sealSigning(*in.Secret, w.Organization, string(w.ID))

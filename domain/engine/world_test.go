@@ -407,6 +407,8 @@ func (w *world) work(task domain.Task) {
 		w.must(w.engine.LapseCall(ctx, domain.CallID(task.Subject)))
 	case domain.TaskRequestElapse:
 		w.must(w.engine.ElapseRequest(ctx, domain.RequestID(task.Subject)))
+	case domain.TaskRequestFollowUp:
+		w.must(w.engine.FollowUpRequest(ctx, domain.RequestID(task.Subject)))
 	case domain.TaskGrantSettle:
 		w.must(w.engine.SettleGrant(ctx, domain.GrantID(task.Subject)))
 	case domain.TaskReminderFire:

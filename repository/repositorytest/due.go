@@ -96,6 +96,16 @@ var dues = []promise{
 				expect(domain.TaskRulePreview, string(p.ID), 1, late, domain.UrgencyJudge)
 			}
 		}
+		for _, dueAt := range []*time.Time{late, soon, nil} {
+			reminded, escalated := w.newRequest(allowed), w.newRequest(allowed)
+			reminded.ExpiresAt, escalated.ExpiresAt = w.now.Add(time.Hour), w.now.Add(time.Hour)
+			reminded.RemindAt, escalated.EscalateAt = dueAt, dueAt
+			w.commit(reminded, escalated)
+			if dueAt == late {
+				expect(domain.TaskRequestFollowUp, string(reminded.ID), late.UnixMilli(), late, domain.UrgencyRest)
+				expect(domain.TaskRequestFollowUp, string(escalated.ID), late.UnixMilli(), late, domain.UrgencyRest)
+			}
+		}
 		for _, dueAt := range []*time.Time{late, soon, now} {
 			r := w.newReminder(chat)
 			r.DueAt = *dueAt

@@ -113,7 +113,7 @@ var kinds = []kind{
 	kindOf("request", domain.PrefixRequest, func(ctx context.Context, s engine.Store, id string) (domain.Request, error) {
 		return s.Request(ctx, domain.RequestID(id))
 	}, nil, "Organization", "Member", "Bot", "Capability", "Reason", "Chain", "Chat", "Turn", "Call", "Asked", "Delegation", "Limit", "Arguments",
-		"App", "Code", "Plan", "OnExpire", "Unknown", "Tags", "TagLine", "Taint", "TaintedTag", "Resource", "CreatedAt"),
+		"App", "Code", "Plan", "OnExpire", "Unknown", "Tags", "TagLine", "Taint", "TaintedTag", "Resource", "Escalation", "CreatedAt"),
 	kindOf("grant", domain.PrefixGrant, func(ctx context.Context, s engine.Store, id string) (domain.Grant, error) {
 		return s.Grant(ctx, domain.GrantID(id))
 	}, nil, "Organization", "Member", "Bot", "Capability", "Limit", "Decision", "Scope", "Chat", "Revision", "Source", "Request", "Parent",
@@ -149,7 +149,7 @@ var kinds = []kind{
 	}, nil),
 	kindOf("webhook", domain.PrefixWebhook, func(ctx context.Context, s engine.Store, id string) (domain.Webhook, error) {
 		return s.Webhook(ctx, domain.WebhookID(id))
-	}, nil, "Organization", "Member", "CreatedAt"),
+	}, nil, "Organization", "Member", "Format", "CreatedAt"),
 	kindOf("delivery", domain.PrefixDelivery, func(ctx context.Context, s engine.Store, id string) (domain.Delivery, error) {
 		return s.Delivery(ctx, domain.DeliveryID(id))
 	}, nil, "Organization", "Webhook", "Channel", "Member", "Event", "Payload", "CreatedAt"),

@@ -184,6 +184,7 @@ var lists = []promise{
 			filter domain.RequestFilter
 		}{
 			"approver": {func(r *domain.Request) { r.Approver = domain.Person("mem_other") }, domain.RequestFilter{Approver: "mem_other"}},
+			"second":   {func(r *domain.Request) { r.Approver, r.Second = domain.Person("mem_first"), "mem_second" }, domain.RequestFilter{Approver: "mem_second"}},
 			"decided":  {func(r *domain.Request) { r.Status = domain.RequestDenied }, domain.RequestFilter{Status: domain.RequestDenied}},
 			"bot":      {func(r *domain.Request) { r.Bot = "bot_other" }, domain.RequestFilter{Bot: "bot_other"}},
 			"chat":     {func(r *domain.Request) { r.Chat = "chat_other" }, domain.RequestFilter{Chat: "chat_other"}},
@@ -203,7 +204,7 @@ var lists = []promise{
 		w.same("known outcomes", list(domain.RequestFilter{Approver: "mem_knows", Known: true}), []string{string(known.ID)})
 		w.same("all of it at once", list(domain.RequestFilter{Approver: w.member.ID, Status: domain.RequestPending, Bot: w.bot.ID, Chat: chat.ID,
 			Action: "apps.call"}), []string{string(plain.ID)})
-		w.same("nothing", len(list(domain.RequestFilter{})), 8)
+		w.same("nothing", len(list(domain.RequestFilter{})), 9)
 		w.same("an action that cannot be", list(domain.RequestFilter{Action: "\x00"}), []string{})
 		foreign := must[[]domain.Request](w)(w.store.Requests(w.ctx, "org_other", domain.RequestFilter{}, domain.Page{Limit: 9}))
 		w.same("another organization", len(foreign), 0)

@@ -11,7 +11,7 @@ import (
 )
 
 func (w *world) newWebhook(m *domain.Member, events ...string) *domain.Webhook {
-	return &domain.Webhook{ID: newID[domain.WebhookID](domain.PrefixWebhook), Organization: m.Organization, Member: m.ID, URL: "https://x.example",
+	return &domain.Webhook{ID: newID[domain.WebhookID](domain.PrefixWebhook), Organization: m.Organization, Member: m.ID, Format: domain.FormatStandard, URL: "https://x.example",
 		Events: events, Enabled: true, Sealed: []byte("sealed"), CreatedAt: w.now, UpdatedAt: w.now}
 }
 

@@ -28,6 +28,7 @@ import (
 	"openbot/queue"
 	"openbot/repository"
 	"openbot/scheduler"
+	"openbot/telemetry"
 	"openbot/worker"
 )
 
@@ -129,8 +130,11 @@ func (a *App) open(ctx context.Context) error {
 	}
 	a.registry = prometheus.NewRegistry()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.queue.Collector())
+	if role == "serve" || role == "scheduler" {
+		a.registry.MustRegister(telemetry.Open(a.store.Standing))
+	}
 	a.engine = engine.New(engine.Options{Store: a.store, Ringer: a.queue, Live: a.queue, Limiter: a.queue, Models: a.models,
-		Sealer: sealer, Logger: a.log, DefaultModel: cfg.Models.Default, JudgeModel: cfg.Models.Judge, ReviewerModel: cfg.Models.Reviewer, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
+		Sealer: sealer, Logger: a.log, Meter: telemetry.NewMeter(a.registry, version), DefaultModel: cfg.Models.Default, JudgeModel: cfg.Models.Judge, ReviewerModel: cfg.Models.Reviewer, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
 		AllowCommands: cfg.Apps.AllowCommands})
 	if err := a.engine.PrepareKeys(ctx); err != nil {
 		return err

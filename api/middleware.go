@@ -52,6 +52,7 @@ func (s *server) observe(gc *gin.Context, i *info, took time.Duration) {
 	case path == "":
 		path = "unmatched"
 	}
+	nameSpan(gc.Request.Context(), gc.Request.Method, path, gc.Writer.Status(), i.requestID)
 	s.metrics.count(path, gc.Request.Method, gc.Writer.Status(), took, stream)
 	s.Logger.InfoContext(gc.Request.Context(), "request", "httpRequest", i.requestID, "method", gc.Request.Method, "route", path,
 		"status", gc.Writer.Status(), "bytes", max(gc.Writer.Size(), 0), "ms", took.Milliseconds(),

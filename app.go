@@ -30,6 +30,7 @@ import (
 	"openbot/queue"
 	"openbot/repository"
 	"openbot/scheduler"
+	"openbot/telemetry"
 	"openbot/worker"
 )
 
@@ -53,6 +54,7 @@ type App struct {
 	apps      *apps.Apps
 	models    *model.Models
 	registry  *prometheus.Registry
+	tracing   *telemetry.Tracing // nil when it is off
 	workers   []*queue.Server
 	scheduler *scheduler.Scheduler
 	listener  net.Listener
@@ -129,10 +131,16 @@ func (a *App) open(ctx context.Context) error {
 			return err
 		}
 	}
+	if a.tracing, err = telemetry.OpenTracing(ctx, cfg.TracesEndpoint, role, version, a.log); err != nil {
+		return err
+	}
 	a.registry = prometheus.NewRegistry()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), a.queue.Collector())
-	a.engine = engine.New(engine.Options{Store: a.store, Ringer: a.queue, Live: a.queue, Limiter: a.queue, Models: a.models,
-		Sealer: sealer, Logger: a.log, DefaultModel: cfg.Models.Default, JudgeModel: cfg.Models.Judge, ReviewerModel: cfg.Models.Reviewer, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
+	if role == "serve" || role == "scheduler" {
+		a.registry.MustRegister(telemetry.Open(a.store.Standing))
+	}
+	a.engine = engine.New(engine.Options{Store: a.store, Ringer: a.tracing.Ringer(a.queue), Live: a.queue, Limiter: a.queue, Models: a.models,
+		Sealer: sealer, Logger: a.log, Meter: telemetry.NewMeter(a.registry, version), DefaultModel: cfg.Models.Default, JudgeModel: cfg.Models.Judge, ReviewerModel: cfg.Models.Reviewer, CheckModel: a.models.Known, CheckURL: apps.CheckURL,
 		AllowCommands: cfg.Apps.AllowCommands, PublicURL: strings.TrimSuffix(cfg.PublicURL, "/"), MailDomain: mailDomain(cfg)})
 	if err := a.engine.PrepareKeys(ctx); err != nil {
 		return err
@@ -168,17 +176,18 @@ func (a *App) openWorker(sealer *apps.Sealer) error {
 	if err != nil {
 		return err
 	}
-	w := worker.New(worker.Options{Mailer: mailer, Engine: a.engine, Models: a.models, Apps: a.apps, Hosts: a.apps, Hooks: a.apps, Programs: programs, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
+	w := worker.New(worker.Options{Mailer: mailer, Engine: a.engine, Models: a.tracing.Models(a.models), Apps: a.tracing.Apps(a.apps), Hosts: a.tracing.Hosts(a.apps), Hooks: a.apps, Programs: programs, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
+	handle := a.tracing.Task(w.Handle)
 	// Five servers: slow models and Apps fill the first, and answers still get through
 	// on the second; a slow judge fills the third alone, programs the fourth, and
 	// receivers that do not answer the fifth.
 	a.workers = []*queue.Server{
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log,
-			Only: []domain.Urgency{domain.UrgencyAnswer, domain.UrgencyTurn, domain.UrgencyReview, domain.UrgencyRest}}, w.Handle),
-		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyAnswer}}, w.Handle),
-		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyJudge}}, w.Handle),
-		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyProgram}}, w.Handle),
-		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyDelivery}}, w.Handle),
+			Only: []domain.Urgency{domain.UrgencyAnswer, domain.UrgencyTurn, domain.UrgencyReview, domain.UrgencyRest}}, handle),
+		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyAnswer}}, handle),
+		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyJudge}}, handle),
+		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyProgram}}, handle),
+		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyDelivery}}, handle),
 	}
 	return nil
 }
@@ -215,7 +224,7 @@ func (a *App) openServer(secret config.Secret) error {
 	if a.options.Role == "worker" || a.options.Role == "scheduler" {
 		handler = healthOnly(handler)
 	}
-	a.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+	a.server = &http.Server{Handler: a.tracing.HTTP(handler), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, BaseContext: func(net.Listener) context.Context { return a.life },
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelWarn)}
 	if a.listener, err = net.Listen("tcp", a.options.Config.Listen); err != nil {
@@ -298,6 +307,15 @@ func (a *App) Close() error {
 	if a.apps != nil {
 		errs = append(errs, a.apps.Close())
 		a.apps = nil
+	}
+	if a.tracing != nil {
+		// Traces of the last moments are not worth a stop that fails.
+		sending, done := context.WithTimeout(context.Background(), 2*time.Second)
+		if err := a.tracing.Close(sending); err != nil {
+			a.log.Warn("the last traces were not sent", "error", err)
+		}
+		done()
+		a.tracing = nil
 	}
 	if a.models != nil {
 		a.models.Close()

@@ -143,7 +143,7 @@ func TestTheLogKeepsSecrets(t *testing.T) {
 			t.Errorf("the log holds %q:\n%s", secret, lines)
 		}
 	}
-	for _, want := range []string{`"request":"my-id_1"`, `"route":"/v1/chats"`, `"status":201`, `"route":"unmatched"`, `"method":"POST"`} {
+	for _, want := range []string{`"httpRequest":"my-id_1"`, `"route":"/v1/chats"`, `"status":201`, `"route":"unmatched"`, `"method":"POST"`} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("the log lacks %s:\n%s", want, lines)
 		}

@@ -18,7 +18,8 @@ import (
 // every answer, one line in the log, the metrics, and panics.
 func (s *server) outermost(gc *gin.Context) {
 	began := time.Now()
-	i := &info{requestID: requestID(gc.Request.Header), url: gc.Request.URL, origin: &engine.Origin{Address: gc.ClientIP()}}
+	i := &info{requestID: requestID(gc.Request.Header), url: gc.Request.URL}
+	i.origin = &engine.Origin{Address: gc.ClientIP(), HTTPRequest: i.requestID}
 	gc.Request = gc.Request.WithContext(engine.WithOrigin(withInfo(gc.Request.Context(), i), i.origin))
 	// Set for every request: a deadline stays on a connection that is used again.
 	_ = http.NewResponseController(gc.Writer).SetWriteDeadline(began.Add(bodyTimeout + requestTimeout + streamWrite)) // not every writer has one
@@ -30,7 +31,7 @@ func (s *server) outermost(gc *gin.Context) {
 			if err, ok := failed.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(failed)
 			}
-			s.Logger.ErrorContext(gc.Request.Context(), "a handler panicked", "request", i.requestID,
+			s.Logger.ErrorContext(gc.Request.Context(), "a handler panicked", "httpRequest", i.requestID,
 				"panic", fmt.Sprint(failed), "stack", string(debug.Stack()))
 			if !gc.Writer.Written() {
 				writeProblem(gc, newProblem(http.StatusInternalServerError, "Internal", internalDetail))
@@ -51,8 +52,9 @@ func (s *server) observe(gc *gin.Context, i *info, took time.Duration) {
 	case path == "":
 		path = "unmatched"
 	}
+	nameSpan(gc.Request.Context(), gc.Request.Method, path, gc.Writer.Status(), i.requestID)
 	s.metrics.count(path, gc.Request.Method, gc.Writer.Status(), took, stream)
-	s.Logger.InfoContext(gc.Request.Context(), "request", "request", i.requestID, "method", gc.Request.Method, "route", path,
+	s.Logger.InfoContext(gc.Request.Context(), "request", "httpRequest", i.requestID, "method", gc.Request.Method, "route", path,
 		"status", gc.Writer.Status(), "bytes", max(gc.Writer.Size(), 0), "ms", took.Milliseconds(),
 		"member", i.principal.Member.ID, "address", gc.ClientIP())
 }

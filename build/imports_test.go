@@ -50,7 +50,8 @@ var rules = map[string]rule{
 		never: []string{gorm, gin}},
 	"openbot/scheduler/...": {ours: []string{"openbot/domain/...", "openbot/queue/...", "openbot/scheduler/..."},
 		never: []string{gorm, gin}},
-	"openbot/config/...": {ours: []string{"openbot/config/..."}, others: []string{"go.yaml.in/yaml/v3"}},
+	"openbot/telemetry/...": {ours: []string{"openbot/domain/...", "openbot/telemetry/..."}, never: []string{gin, gorm, asynq, redis}},
+	"openbot/config/...":    {ours: []string{"openbot/config/..."}, others: []string{"go.yaml.in/yaml/v3"}},
 }
 
 // Packages that are not part of the server may import everything, and no part of the

@@ -24,6 +24,18 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Messages that went out to receivers, by event and outcome."}, []string{"event", "outcome"}),
 	}
 	registry.MustRegister(m.models, m.calls, m.hooks)
+	// Series that are there from the start: an alert on a rate misses the first of a kind.
+	for _, outcome := range []string{"ok", "failed"} {
+		m.models.WithLabelValues(outcome)
+		for _, event := range domain.HookEvents() {
+			m.hooks.WithLabelValues(event, outcome)
+		}
+	}
+	for _, kind := range []domain.CallKind{domain.CallApp, domain.CallHost, domain.CallResource, domain.CallPrompt} {
+		for _, outcome := range []string{"ok", "failed", "unknown"} {
+			m.calls.WithLabelValues(string(kind), outcome)
+		}
+	}
 	return m
 }
 

@@ -37,6 +37,7 @@ func (w *Worker) send(ctx context.Context, id domain.CallID, version int64) erro
 // carry sends a call that is this worker's. A stop of the worker does not cut a
 // call that is out: what it did would not be known. The lease bounds it instead.
 func (w *Worker) carry(ctx context.Context, s *engine.Sending) error {
+	mark(ctx, s.Call.Chat, s.Call.Turn, s.Call.ID)
 	held, release := w.hold(context.WithoutCancel(ctx), s)
 	defer release() // the lease lasts until the outcome is saved
 	result, err := w.reach(held, s, held.alive)

@@ -147,6 +147,7 @@ func (w *Worker) step(ctx context.Context, id domain.TurnID, version int64) erro
 	if err != nil || step == nil {
 		return err
 	}
+	mark(ctx, step.Chat(), step.Turn(), "")
 	if step.Reply != nil {
 		commit, stop := saving(ctx)
 		defer stop()

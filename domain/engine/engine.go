@@ -33,6 +33,8 @@ type Options struct {
 	// can be done, and no Request can be decided.
 	Sealer Sealer
 	Logger *slog.Logger
+	// Meter is told what was committed; nil counts nothing.
+	Meter Meter
 	// Clock gives the time; nil means the machine's.
 	Clock func() time.Time
 	// DefaultModel is that of Bots without one of their own, as provider:model.
@@ -149,9 +151,13 @@ func (e *Engine) decide(ctx context.Context, subject string, plan func(d *draft)
 		}
 		d.sealGates()
 		d.tellWebhooks()
+		notes := e.notes(d)
 		err := e.Store.Commit(ctx, d.commit)
 		if err == nil {
 			e.announce(ctx, d)
+			for _, tell := range notes {
+				tell(ctx)
+			}
 			return nil
 		}
 		if !domain.IsCode(err, domain.CodeConflict) {

@@ -9,10 +9,12 @@ import (
 // Origin is who caused a command and from where, for the audit log. It decides
 // nothing: what somebody may do is checked against its Principal.
 type Origin struct {
-	Member   domain.MemberID
-	Token    domain.TokenID
-	Address  string // where an HTTP caller stands; "" for commands on the machine
-	Operator bool   // a command on the server's machine
+	Member  domain.MemberID
+	Token   domain.TokenID
+	Address string // where an HTTP caller stands; "" for commands on the machine
+	// HTTPRequest is the ID of the HTTP request, for the log; "" for all others.
+	HTTPRequest string
+	Operator    bool // a command on the server's machine
 }
 
 type originKey struct{}

@@ -142,6 +142,16 @@ const (
 	RunnableGrace = 4 * time.Second
 )
 
+// NotBefore gives the time before which the next step must not be tried: after a failed
+// try, once its back-off is over; nil when it may be tried at once. The row is due a grace
+// later, so that the timer of the try and the sweep do not both pay for a model call.
+func (t Turn) NotBefore() *time.Time {
+	if t.Tries == 0 || t.DueAt == nil {
+		return nil
+	}
+	return ptr(t.DueAt.Add(-RunnableGrace))
+}
+
 // ModelRetryAfter is the back-off before try number tries+1 of a model step.
 func ModelRetryAfter(tries int) time.Duration {
 	return min(time.Second<<min(max(tries-1, 0), 6), 30*time.Second)
@@ -269,7 +279,7 @@ func DecideTurn(t Turn, ev TurnEvent) (Turn, error) {
 		next.countUsage(ev.Usage, ev.Cost)
 		if ev.Temporary && next.Tries < MaxModelTries {
 			next.Status = TurnRunning
-			next.DueAt = ptr(ev.At.Add(ModelRetryAfter(next.Tries)))
+			next.DueAt = ptr(ev.At.Add(ModelRetryAfter(next.Tries) + RunnableGrace))
 			break
 		}
 		next.end(TurnFailed)

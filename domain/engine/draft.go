@@ -135,8 +135,8 @@ func (d *draft) rings() []domain.Task {
 			if r.Steps > 0 {
 				t.Urgency = domain.UrgencyAnswer
 			}
-			if r.Tries > 0 {
-				t.At = *r.DueAt
+			if at := r.NotBefore(); at != nil {
+				t.At = *at
 			}
 		case *domain.Call:
 			if r.Status == domain.CallChecking && r.DueAt != nil && r.DueAt.Sub(d.at) <= domain.RunnableGrace {

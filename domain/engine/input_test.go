@@ -187,6 +187,13 @@ func TestAModelThatFailsForAWhileIsTriedAgainLater(t *testing.T) {
 			t.Fatal("the next try came at once")
 		}
 		w.clock.forward(domain.ModelRetryAfter(try))
+		// The timer rings for it now. The sweep leaves it a while: each of them would ask, and
+		// pay, the model.
+		due, err := w.engine.DueTasks(t.Context(), domain.TaskTurnStep, 0, 10)
+		w.must(err)
+		if len(due) > 0 {
+			t.Fatal("the sweep rings for the try together with its timer")
+		}
 	}
 	w.run()
 	if v := w.wantStatus(turn, domain.TurnCompleted); v.Turn.Steps != 1 {

@@ -57,7 +57,7 @@ func (e *Engine) prepareStep(ctx context.Context, id domain.TurnID, version int6
 	if facts.Turn.Version != version || !e.stepWanted(&facts) {
 		return nil, false, nil
 	}
-	if facts.Turn.Tries > 0 && facts.Turn.DueAt != nil && domain.Before(now, *facts.Turn.DueAt) {
+	if early := facts.Turn.NotBefore(); early != nil && domain.Before(now, *early) {
 		return nil, false, nil // rung early; the timer or the sweep comes back
 	}
 	if len(facts.Work) > 0 {

@@ -40,9 +40,7 @@ func (l *load) settle(ctx context.Context, limit time.Duration) {
 
 type turn struct {
 	ID, Status string
-	Rounds     []struct {
-		Calls []struct{ ID, Name, Status string }
-	}
+	Calls      []struct{ ID, Status string }
 }
 
 // check compares the record of the App with what the server says.
@@ -71,14 +69,13 @@ func (l *load) check(ctx context.Context) []breach {
 			l.breach("doubled", "the call of Chat %s went out %d times", s.chat, n)
 		}
 		for _, t := range turns {
-			for _, r := range t.Rounds {
-				for _, call := range r.Calls {
-					switch {
-					case call.Status == "succeeded" && n == 0:
-						l.breach("lost", "call %s succeeded and never reached the App", call.ID)
-					case call.Status == "denied" && n > 0:
-						l.breach("undecided", "call %s is denied and reached the App", call.ID)
-					}
+			for _, call := range t.Calls {
+				l.calls++
+				switch {
+				case call.Status == "succeeded" && n == 0:
+					l.breach("lost", "call %s succeeded and never reached the App", call.ID)
+				case call.Status == "denied" && n > 0:
+					l.breach("undecided", "call %s is denied and reached the App", call.ID)
 				}
 			}
 		}
@@ -118,7 +115,7 @@ func (l *load) checkEvidence(ctx context.Context) {
 // report prints the table; breaches are an error.
 func report(out io.Writer, l *load, strikes map[string]int, found []breach) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "Turns\t%d\nanswers taken\t%d\ncalls that reached the App\t%d\n", len(l.said), l.answers, l.w.app.Count("send_email"))
+	fmt.Fprintf(table, "Turns\t%d\nanswers taken\t%d\ncalls compared\t%d\ncalls that reached the App\t%d\n", len(l.said), l.answers, l.calls, l.w.app.Count("send_email"))
 	for _, name := range slices.Sorted(maps.Keys(strikes)) {
 		fmt.Fprintf(table, "%s\t%d\n", name, strikes[name])
 	}
@@ -136,8 +133,8 @@ func report(out io.Writer, l *load, strikes map[string]int, found []breach) erro
 		}
 		fmt.Fprintf(out, "%s: %s\n", b.kind, b.what)
 	}
-	if len(l.said) == 0 || l.answers == 0 {
-		return errors.New("nothing was said or answered: the run shows nothing")
+	if len(l.said) == 0 || l.answers == 0 || l.calls == 0 {
+		return errors.New("nothing was said, answered or compared: the run shows nothing")
 	}
 	if len(found) > 0 {
 		return fmt.Errorf("%d breaches (seed %d)", len(found), l.o.seed)

@@ -40,6 +40,7 @@ type load struct {
 	denied   map[string]bool
 	breaches []breach
 	answers  int
+	calls    int // that the checker compared
 }
 
 func newLoad(w *world, o options) *load { return &load{w: w, o: o, denied: map[string]bool{}} }

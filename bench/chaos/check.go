@@ -69,6 +69,9 @@ func (l *load) check(ctx context.Context) []breach {
 			l.breach("doubled", "the call of Chat %s went out %d times", s.chat, n)
 		}
 		for _, t := range turns {
+			if l.denied[t.ID] && n > 0 {
+				l.breach("undecided", "the call of Turn %s was denied and reached the App", t.ID)
+			}
 			for _, call := range t.Calls {
 				l.calls++
 				switch {
@@ -88,7 +91,7 @@ func (l *load) check(ctx context.Context) []breach {
 // audit log verified.
 func (l *load) checkEvidence(ctx context.Context) {
 	verified := 0
-	for id := range l.denied {
+	for _, id := range l.decided {
 		status, raw := l.w.clients[0].try(ctx, "GET", "/v1/requests/"+id+"/receipt", nil)
 		if status != 200 {
 			l.breach("receipt", "the receipt of %s: %d", id, status)
@@ -119,7 +122,7 @@ func report(out io.Writer, l *load, strikes map[string]int, found []breach) erro
 	for _, name := range slices.Sorted(maps.Keys(strikes)) {
 		fmt.Fprintf(table, "%s\t%d\n", name, strikes[name])
 	}
-	kinds := map[string]int{"lost": 0, "doubled": 0, "undecided": 0, "stale answer": 0, "stuck": 0, "receipt": 0, "audit": 0}
+	kinds := map[string]int{"lost": 0, "doubled": 0, "undecided": 0, "stale answer": 0, "stuck": 0, "not interrupted": 0, "receipt": 0, "audit": 0}
 	for _, b := range found {
 		kinds[b.kind]++
 	}

@@ -36,7 +36,9 @@ type load struct {
 	o    options
 	mu   sync.Mutex
 	said []said
-	// denied holds the Requests whose denial the server took.
+	// decided holds the Requests whose answer the server took.
+	decided []string
+	// denied holds the Turns whose one call a person denied.
 	denied   map[string]bool
 	breaches []breach
 	answers  int
@@ -90,12 +92,27 @@ func (l *load) speak(ctx context.Context, random *rand.Rand) {
 		l.mu.Unlock()
 		c.try(ctx, "POST", "/v1/chats/"+chat.ID+"/messages", body)
 		if random.IntN(8) == 0 {
-			c.try(ctx, "POST", "/v1/chats/"+chat.ID+"/interrupt", object{})
+			if status, _ := c.try(ctx, "POST", "/v1/chats/"+chat.ID+"/interrupt", object{}); status == 200 {
+				l.mustHaveEnded(ctx, c, chat.ID)
+			}
 		}
 		if enough {
 			return
 		}
 		wait(ctx, 200*time.Millisecond)
+	}
+}
+
+// mustHaveEnded looks at a Chat whose interruption was accepted.
+func (l *load) mustHaveEnded(ctx context.Context, c *client, chat string) {
+	var turns []turn
+	if c.insist(ctx, l.o.length, "GET", "/v1/chats/"+chat+"/turns", nil, &turns) != nil {
+		return
+	}
+	for _, t := range turns {
+		if t.Status != "Completed" && t.Status != "Failed" && t.Status != "Interrupted" {
+			l.breach("not interrupted", "Turn %s is %s after its Chat was interrupted", t.ID, t.Status)
+		}
 	}
 }
 
@@ -109,7 +126,7 @@ func (l *load) decide(ctx context.Context, random *rand.Rand) {
 
 type request struct {
 	ID       string
-	Status   string
+	Turn     string
 	Revision int64
 	Unknown  any
 }
@@ -137,7 +154,10 @@ func (l *load) answerAll(ctx context.Context, random *rand.Rand) int {
 		if status, _ := c.try(ctx, "POST", path, object{"expected": r.Revision, "decision": decision}); status == 200 {
 			l.mu.Lock()
 			l.answers++
-			l.denied[r.ID] = decision == "deny"
+			l.decided = append(l.decided, r.ID)
+			if decision == "deny" && r.Unknown == nil {
+				l.denied[r.Turn] = true
+			}
 			l.mu.Unlock()
 		}
 	}

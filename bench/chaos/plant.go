@@ -18,10 +18,14 @@ import (
 type plant struct{ file, old, fault string }
 
 var plants = map[string]plant{
-	"revision": {"domain/request.go", "if ev.Expected != r.Revision {", "if false {"},
-	"receipt":  {"domain/engine/receipts.go", "if r.Receipt, err = key.SignReceipt(receipt)", "if _, err = key.SignReceipt(receipt)"},
-	"chain":    {"scheduler/scheduler.go", "cleaning.Go(func() { s.chain(ctx) })", ""},
-	"sweep":    {"scheduler/scheduler.go", "\t\ts.Sweep(ctx)\n", ""},
+	"revision":  {"domain/request.go", "if ev.Expected != r.Revision {", "if false {"},
+	"receipt":   {"domain/engine/receipts.go", "if r.Receipt, err = key.SignReceipt(receipt)", "if _, err = key.SignReceipt(receipt)"},
+	"chain":     {"scheduler/scheduler.go", "cleaning.Go(func() { s.chain(ctx) })", ""},
+	"denial":    {"domain/call.go", "if ev.Allow {\n\t\tc.Status, c.DueAt", "if true {\n\t\tc.Status, c.DueAt"},
+	"resend":    {"domain/engine/attempts.go", "return s.IsRepeatSafe(c.Capability.Target)", "return true"},
+	"key":       {"domain/engine/keeping.go", "d.commit.Kept = &kept", "_ = kept"},
+	"interrupt": {"domain/engine/chats.go", "d.in(&chat)\n\t\tif err := e.stopTurn(ctx, d, chat.Turn); err != nil {", "d.in(&chat)\n\t\tif err := error(nil); err != nil {"},
+	"sweep":     {"scheduler/scheduler.go", "\t\ts.Sweep(ctx)\n", ""},
 }
 
 func plantNames() []string { return slices.Sorted(maps.Keys(plants)) }

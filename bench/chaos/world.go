@@ -139,8 +139,13 @@ func startWorld(ctx context.Context, folder, binary string) (*world, error) {
 			return w, err
 		}
 	}
-	return w, w.clients[0].insist(ctx, time.Minute, "POST", "/v1/connections",
-		object{"name": "desk", "transport": "http", "url": w.app.URL}, nil)
+	var made struct{ Health struct{ Status string } }
+	err = w.clients[0].insist(ctx, time.Minute, "POST", "/v1/connections",
+		object{"name": "desk", "transport": "http", "url": w.app.URL}, &made)
+	if err == nil && made.Health.Status != "ok" {
+		err = fmt.Errorf("the App is not reached: its health is %q", made.Health.Status)
+	}
+	return w, err
 }
 
 // command runs the binary once and gives what it said.

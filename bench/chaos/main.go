@@ -63,7 +63,13 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	fmt.Fprintf(out, "seed %d\n", o.seed)
-	binary := filepath.Join(folder, "openbot")
+	// Programs run where Go builds them: the other folder may forbid that.
+	programs, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "openbot-chaos-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
+	binary := filepath.Join(programs, "openbot")
 	if err := build(ctx, o, folder, binary); err != nil {
 		return err
 	}

@@ -125,6 +125,10 @@ fuzz: ## look for inputs that break a promise (FUZZTIME=2m for each target)
 bench: ## measure the approval round on this machine (ARGS="..." are passed on)
 	go run ./bench $(ARGS)
 
+.PHONY: chaos
+chaos: ## kill and cut off what OpenBot runs on, and check its promises (ARGS="..." are passed on)
+	go run ./bench/chaos $(ARGS)
+
 .PHONY: up
 up: ## start every role in containers, on 127.0.0.1:8080
 	@$(NEED_DOCKER)

@@ -144,7 +144,17 @@ func TestManyOrganizationsAnswerAtOnce(t *testing.T) {
 		answering.Wait()
 		close(stop)
 		chaining.Wait()
-		must(t, first.ChainAudit(t.Context()))
+		soon(t, func() string {
+			must(t, first.ChainAudit(t.Context()))
+			for _, tenant := range tenants {
+				report, err := first.CheckAudit(t.Context(), tenant.me.Organization, nil)
+				must(t, err)
+				if report.Waiting != 0 {
+					return fmt.Sprintf("the log of %s is %+v", tenant.me.Organization, report)
+				}
+			}
+			return ""
+		})
 
 		keys, err := first.OwnKeys(t.Context())
 		must(t, err)

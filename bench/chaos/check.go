@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +21,7 @@ import (
 func (l *load) settle(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	random := rand.New(rand.NewPCG(l.o.seed, 3))
+	random := seeded(l.o.seed, 3)
 	open := slices.Clone(l.said)
 	for ctx.Err() == nil && len(open) > 0 {
 		if l.answerAll(ctx, random) == 0 {

@@ -60,9 +60,9 @@ func (l *load) drive(ctx context.Context) map[string]int {
 	defer cancel()
 	var group, clients sync.WaitGroup
 	for i := range l.o.clients {
-		clients.Go(func() { l.speak(ctx, rand.New(rand.NewPCG(l.o.seed, uint64(i)+10))) })
+		clients.Go(func() { l.speak(ctx, seeded(l.o.seed, uint64(i)+10)) })
 	}
-	group.Go(func() { l.decide(ctx, rand.New(rand.NewPCG(l.o.seed, 2))) })
+	group.Go(func() { l.decide(ctx, seeded(l.o.seed, 2)) })
 	strikes := map[string]int{}
 	group.Go(func() { l.strike(ctx, rand.New(rand.NewPCG(l.o.seed, 1)), strikes) })
 	clients.Wait()
@@ -206,4 +206,9 @@ func (l *load) strike(ctx context.Context, random *rand.Rand, strikes map[string
 			l.breach("strike", "%s: %v", name, err)
 		}
 	}
+}
+
+// seeded gives chance that the same seed brings again.
+func seeded(seed, stream uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, stream)) //nolint:gosec // it must come again, not be unforeseeable
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -151,7 +152,7 @@ func startWorld(ctx context.Context, folder, binary string) (*world, error) {
 // command runs the binary once and gives what it said.
 func (w *world) command(ctx context.Context, arguments ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, w.binary, arguments...)
-	cmd.Env, cmd.Dir = append(w.env, "OPENBOT_DATA="+w.folder), w.folder
+	cmd.Env, cmd.Dir = slices.Concat(w.env, []string{"OPENBOT_DATA=" + w.folder}), w.folder
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }

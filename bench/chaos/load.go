@@ -64,7 +64,7 @@ func (l *load) drive(ctx context.Context) map[string]int {
 	}
 	group.Go(func() { l.decide(ctx, seeded(l.o.seed, 2)) })
 	strikes := map[string]int{}
-	group.Go(func() { l.strike(ctx, rand.New(rand.NewPCG(l.o.seed, 1)), strikes) })
+	group.Go(func() { l.strike(ctx, seeded(l.o.seed, 1), strikes) })
 	clients.Wait()
 	cancel()
 	group.Wait()

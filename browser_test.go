@@ -59,14 +59,21 @@ func inBrowser(t *testing.T, script string, more ...string) {
 
 // A person answers in the inbox: live, by keys, many at once, late, on a phone and
 // without scripts.
-func TestTheInboxInABrowser(t *testing.T) { inBrowser(t, "inbox.mjs") }
+func TestTheInboxInABrowser(t *testing.T) {
+	t.Parallel()
+	inBrowser(t, "inbox.mjs")
+}
 
 // Every page fits, is accessible and harmless, whatever stands in it.
-func TestEveryPageInABrowser(t *testing.T) { inBrowser(t, "pages.mjs") }
+func TestEveryPageInABrowser(t *testing.T) {
+	t.Parallel()
+	inBrowser(t, "pages.mjs")
+}
 
 // The tour can be walked, and docs/tour.md shows each of its pictures. With
 // OPENBOT_TOUR=1 (make tour) they are taken anew; else they are thrown away.
 func TestTheTour(t *testing.T) {
+	t.Parallel()
 	const shown = "docs/tour"
 	folder := t.TempDir()
 	if os.Getenv("OPENBOT_TOUR") != "" {

@@ -232,6 +232,7 @@ func TestPreviewOfARule(t *testing.T) {
 
 // A judge that hangs fills its own workers alone: answers, Turns and Apps go on.
 func TestAHangingJudgeHoldsUpNothingElse(t *testing.T) {
+	t.Parallel()
 	onBackends(t, func(t *testing.T, b backend) {
 		app := appstest.New(t)
 		released := make(chan struct{})

@@ -43,6 +43,7 @@ type court struct {
 
 // TestWhoDecidesWhat drives the case law of the pure check over HTTP.
 func TestWhoDecidesWhat(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("domain/testdata/decisions.json")
 	must(t, err)
 	var cases []decision

@@ -69,6 +69,7 @@ func (c *client) awaitChained() {
 
 // What the operator and an outsider do with the evidence, with the real commands.
 func TestEvidenceFromTheOutside(t *testing.T) {
+	t.Parallel()
 	onBackends(t, func(t *testing.T, b backend) {
 		app := appstest.New(t)
 		data := t.TempDir()

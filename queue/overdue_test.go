@@ -33,10 +33,7 @@ func TestAnOverdueRingDoesNotWaitForADeadHolder(t *testing.T) {
 			t.Fatalf("a plain ring started %q a second time", got)
 		}
 
-		q.Ring(t.Context(), overdue(task("held")))
-		if got := await(t, started); got.Subject != "held" || got.Revision != 1 {
-			t.Fatalf("the overdue ring started %+v", got)
-		}
+		rungUntil(t, q, started, task("held"), overdue(task("held")))
 		close(release)
 	})
 }
@@ -50,20 +47,14 @@ func TestAnEmptiedRedisIsMadeUpForByTheSweep(t *testing.T) {
 		}
 		handler, seen := record()
 		p.serve(q, 1, handler)
-		q.Ring(t.Context(), overdue(task("lost")))
-		if got := await(t, seen).Subject; got != "lost" {
-			t.Fatalf("ran %q", got)
-		}
+		rungUntil(t, q, seen, task("lost"), overdue(task("lost")))
 		eventually(t, "putting the queues' names back", func() bool {
 			return p.raw.SCard(t.Context(), "asynq:queues").Val() == int64(len(urgencies))
 		})
 		if err := p.raw.FlushDB(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		q.Ring(t.Context(), overdue(task("lost again")))
-		if got := await(t, seen).Subject; got != "lost again" {
-			t.Fatalf("ran %q", got)
-		}
+		rungUntil(t, q, seen, task("lost again"), overdue(task("lost again")))
 	})
 }
 
@@ -118,10 +109,7 @@ func TestAnOverdueRingFreesAStuckTask(t *testing.T) {
 				handler, seen := record()
 				p.serve(q, 1, handler)
 				q.Ring(t.Context(), stuck) // a plain ring leaves it
-				q.Ring(t.Context(), overdue(stuck), overdue(stuck))
-				if got := await(t, seen); got != stuck {
-					t.Fatalf("ran %+v", got)
-				}
+				rungUntil(t, q, seen, stuck, overdue(stuck), overdue(stuck))
 			})
 		})
 	}

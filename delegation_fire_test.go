@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +19,15 @@ import (
 
 // Trees of work with limits, Requests and cancels, while a worker or scheduler is killed
 // every second and Redis is emptied every three: every piece ends, every giver hears of
-// each once, nothing is sent twice, and what was cancelled starts nothing.
+// each once, nothing is sent twice, and what was cancelled starts nothing. The variable
+// OPENBOT_TEST_FIRE gives another number of trees.
 func TestWorkUnderFire(t *testing.T) {
-	const trees = 20
+	trees := 40
+	if set := os.Getenv("OPENBOT_TEST_FIRE"); set != "" {
+		var err error
+		trees, err = strconv.Atoi(set)
+		must(t, err)
+	}
 	b := newBackend(t)
 	migrate(t, b)
 	app := appstest.New(t)
@@ -52,14 +60,14 @@ func TestWorkUnderFire(t *testing.T) {
 	kills, empties, answers := 0, 0, 0
 	nextKill, nextEmpty := time.Now().Add(time.Second), time.Now().Add(3*time.Second)
 	cancelled := map[string]bool{}
-	c.poll("every piece of work ends", 4*time.Minute, func() bool {
-		if now := time.Now(); kills < 25 && now.After(nextKill) {
+	c.poll("every piece of work ends", 10*time.Minute, func() bool {
+		if now := time.Now(); kills < trees/2 && now.After(nextKill) {
 			p := prey[random.IntN(len(prey))]
 			p.kill()
 			p.start()
 			kills++
 			nextKill = now.Add(time.Second)
-		} else if empties < 8 && now.After(nextEmpty) {
+		} else if empties < trees/5 && now.After(nextEmpty) {
 			must(t, queue.FlushAll(t.Context()).Err())
 			empties++
 			nextEmpty = now.Add(3 * time.Second)

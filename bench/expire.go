@@ -53,7 +53,7 @@ func (b *bench) expire(ctx context.Context, s *subject, to *section) error {
 	}
 	b.say("%s: copying %d Requests", expiries, b.expiring)
 	first := time.Now().Add(expiryLead)
-	expiry := fmt.Sprintf("%d + n * %d::bigint / %d", first.UnixMilli(), expirySpan.Milliseconds(), b.expiring)
+	expiry := fmt.Sprintf("%d + n * %d::bigint / %d", first.UnixMicro(), expirySpan.Microseconds(), b.expiring)
 	if err := s.copyParked(ctx, chat, b.expiring, expiry); err != nil {
 		return err
 	}
@@ -88,8 +88,8 @@ func (b *bench) expire(ctx context.Context, s *subject, to *section) error {
 	to.add("Requests that expired", "", float64(b.expiring))
 	var p50, p99, longest float64
 	err = s.database.QueryRow(ctx, `SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY late), percentile_disc(0.99) WITHIN GROUP (ORDER BY late), max(late)
-		FROM (SELECT (updated_at - expires_at)::float8 AS late FROM requests WHERE expires_at BETWEEN $1 AND $2 AND status = 'denied') AS decided`,
-		first.UnixMilli(), first.Add(expirySpan).UnixMilli()).Scan(&p50, &p99, &longest)
+		FROM (SELECT (updated_at - expires_at) / 1000.0::float8 AS late FROM requests WHERE expires_at BETWEEN $1 AND $2 AND status = 'denied') AS decided`,
+		first.UnixMicro(), first.Add(expirySpan).UnixMicro()).Scan(&p50, &p99, &longest)
 	if err != nil {
 		return err
 	}

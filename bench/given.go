@@ -16,12 +16,9 @@ const given = "/call openbot_delegate {\"task\":\"/say Done.\",\"limits\":{\"tim
 func (c *caller) workRound(ctx context.Context) (r round, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, roundTimeout, fmt.Errorf("a round took longer than %s", roundTimeout))
 	defer cancel()
-	if c.stream == nil || c.rounds == chatRounds {
-		if err := c.open(ctx); err != nil {
-			return r, err
-		}
+	if err := c.next(ctx); err != nil {
+		return r, err
 	}
-	c.rounds++
 	r.said = time.Now()
 	if _, err := c.subject.client.say(ctx, c.chat, given); err != nil {
 		return r, err

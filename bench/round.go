@@ -72,18 +72,26 @@ func (c *caller) close() {
 func (c *caller) round(ctx context.Context) (r round, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, roundTimeout, fmt.Errorf("a round took longer than %s", roundTimeout))
 	defer cancel()
-	if c.stream == nil || c.rounds == chatRounds {
-		if err := c.open(ctx); err != nil {
-			return r, err
-		}
+	if err := c.next(ctx); err != nil {
+		return r, err
 	}
-	c.rounds++
 	r.said = time.Now()
 	turn, err := c.subject.client.say(ctx, c.chat, message)
 	if err != nil {
 		return r, err
 	}
 	return c.answer(ctx, r, turn)
+}
+
+// next counts one more round, in a new Chat when this one has seen enough.
+func (c *caller) next(ctx context.Context) error {
+	if c.stream == nil || c.rounds == chatRounds {
+		if err := c.open(ctx); err != nil {
+			return err
+		}
+	}
+	c.rounds++
+	return nil
 }
 
 // open begins a new Chat.

@@ -1,6 +1,9 @@
 package domain
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // StepFacts is everything that one model step needs, loaded together.
 type StepFacts struct {
@@ -12,7 +15,7 @@ type StepFacts struct {
 	Owners       map[BotID]Bot // the Bots above Bot, archived ones included
 	Rights       []Rights      // of Turn.Authority, in its order
 	Items        []Item        // the whole history, by sequence
-	Calls        []Call        // every call that a model asked for, by turn, step and position
+	Calls        []AskedCall   // every call that a model asked for, by turn, step and position
 	Inbox        []Input       // by sequence
 	Connections  []Connection  // that the Member can see, by ID: the older keeps its tools' names
 	HostTools    []HostTool    // of the organization
@@ -21,6 +24,21 @@ type StepFacts struct {
 	Work         []Delegation  // of a task Chat: its work and all work above it, nearest first
 	OpenWork     OpenWork      // of a task Chat
 }
+
+// AskedCall is what a model reads of a call that it asked for.
+type AskedCall struct {
+	ID        CallID
+	Turn      TurnID
+	Step      int
+	Name      string
+	Arguments json.RawMessage
+	Status    CallStatus
+	Result    string
+	EndedAt   *time.Time
+}
+
+// Open reports whether the call has no result yet.
+func (c AskedCall) Open() bool { return c.EndedAt == nil }
 
 // OpenWork counts what keeps the work of a task Chat open, beside its inbox and its
 // Turn.

@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,8 +32,9 @@ type bell interface {
 
 // waiter waits for the bell, one wait at a time.
 type waiter interface {
-	// wait returns when the bell rang, after a nap, or when closed.
-	wait()
+	// wait returns when the bell rang, after a nap, or when closed. It gives the queues
+	// that it rang for; none means that each may hold something.
+	wait() []domain.Urgency
 	// close ends a wait at once.
 	close()
 }
@@ -48,19 +51,13 @@ func (b *localBell) ring(_ context.Context, counts map[domain.Urgency]int) error
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for w := range b.waiters {
-		if !w.hears(counts) {
-			continue
-		}
-		select {
-		case w.rung <- struct{}{}:
-		default: // it is already told and will look at everything
-		}
+		w.hear(counts)
 	}
 	return nil
 }
 
 func (b *localBell) waiter(queues []domain.Urgency) waiter {
-	w := &localWaiter{bell: b, queues: queues, rung: make(chan struct{}, 1), stop: make(chan struct{})}
+	w := &localWaiter{bell: b, queues: queues, heard: make(map[domain.Urgency]bool), rung: make(chan struct{}, 1), stop: make(chan struct{})}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiters[w] = struct{}{}
@@ -70,28 +67,39 @@ func (b *localBell) waiter(queues []domain.Urgency) waiter {
 type localWaiter struct {
 	bell   *localBell
 	queues []domain.Urgency
+	heard  map[domain.Urgency]bool // guarded by the bell
 	rung   chan struct{}
 	stop   chan struct{}
 	once   sync.Once
 }
 
-func (w *localWaiter) hears(counts map[domain.Urgency]int) bool {
+// hear is called under the lock of the bell.
+func (w *localWaiter) hear(counts map[domain.Urgency]int) {
 	for _, u := range w.queues {
 		if counts[u] > 0 {
-			return true
+			w.heard[u] = true
+			select {
+			case w.rung <- struct{}{}:
+			default: // it is already told
+			}
 		}
 	}
-	return false
 }
 
-func (w *localWaiter) wait() {
+func (w *localWaiter) wait() []domain.Urgency {
 	timer := time.NewTimer(nap)
 	defer timer.Stop()
 	select {
 	case <-w.rung:
+		w.bell.mu.Lock()
+		defer w.bell.mu.Unlock()
+		heard := slices.Collect(maps.Keys(w.heard))
+		clear(w.heard)
+		return heard
 	case <-w.stop:
 	case <-timer.C:
 	}
+	return nil
 }
 
 func (w *localWaiter) close() {
@@ -134,10 +142,11 @@ func (b *redisBell) ring(ctx context.Context, counts map[domain.Urgency]int) err
 }
 
 func (b *redisBell) waiter(queues []domain.Urgency) waiter {
-	w := &redisWaiter{client: b.address.client(waiterProfile)}
+	w := &redisWaiter{client: b.address.client(waiterProfile), queues: make(map[string]domain.Urgency, len(queues))}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	for _, u := range queues {
 		w.keys = append(w.keys, bellKey(u))
+		w.queues[bellKey(u)] = u
 	}
 	return w
 }
@@ -145,18 +154,23 @@ func (b *redisBell) waiter(queues []domain.Urgency) waiter {
 type redisWaiter struct {
 	client redis.UniversalClient // of its own: a blocked connection serves nobody else
 	keys   []string
+	queues map[string]domain.Urgency // by key
 	ctx    context.Context
 	cancel context.CancelFunc
 }
 
-func (w *redisWaiter) wait() {
+func (w *redisWaiter) wait() []domain.Urgency {
 	// The deadline is for a Redis that hangs; a healthy one answers after the nap.
 	ctx, cancel := context.WithTimeout(w.ctx, 2*nap)
 	defer cancel()
-	err := w.client.BLPop(ctx, nap, w.keys...).Err()
+	popped, err := w.client.BLPop(ctx, nap, w.keys...).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		pause(w.ctx, backOff)
 	}
+	if err != nil || len(popped) == 0 {
+		return nil
+	}
+	return []domain.Urgency{w.queues[popped[0]]}
 }
 
 // close also closes the connection: go-redis does not end a read when its context

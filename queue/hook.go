@@ -24,7 +24,9 @@ var errGivenUp = errors.New("the server is stopping and Redis does not answer")
 // delayed tasks come due.
 type hook struct {
 	queues int // that one look for work goes through
-	empty  int // in a row; only asynq's one fetching goroutine touches it
+	// Only asynq's one fetching goroutine touches these two.
+	empty  int                          // looks in a row that found nothing
+	quiet  map[domain.Urgency]time.Time // when a queue was found empty
 	waiter waiter
 	bell   bell
 	stop   context.Context // over when the server stops
@@ -52,7 +54,7 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		script := scriptOf(cmd)
 		switch script.use {
 		case useFetch:
-			return h.fetch(next, cmd)
+			return h.fetch(next, cmd, domain.Urgency(script.queue))
 		case useForward:
 			err := next(ctx, cmd)
 			if moved, ok := cmd.(*redis.Cmd); err == nil && ok {
@@ -69,10 +71,20 @@ func (h *hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
+// quietFor is how long a queue that was found empty counts as empty while others keep
+// the worker busy, and so the most that a task waits in vain. A worker that waits hears
+// the bell.
+const quietFor = 5 * time.Millisecond
+
 // fetch runs asynq's look for work in one queue. After the last empty queue it
-// waits, so that asynq looks again when there is something.
-func (h *hook) fetch(next redis.ProcessHook, cmd redis.Cmder) error {
+// waits, so that asynq looks again when there is something. It asks Redis only about
+// queues that may hold something: asynq looks through all of them for each task.
+func (h *hook) fetch(next redis.ProcessHook, cmd redis.Cmder, queue domain.Urgency) error {
 	if h.stop.Err() != nil {
+		return nothing(cmd)
+	}
+	if since, quiet := h.quiet[queue]; quiet && time.Since(since) < quietFor {
+		h.miss()
 		return nothing(cmd)
 	}
 	// The server's own context, so that a stop cuts go-redis' retries short. A look
@@ -82,10 +94,8 @@ func (h *hook) fetch(next redis.ProcessHook, cmd redis.Cmder) error {
 	case err == nil:
 		h.empty = 0
 	case errors.Is(err, redis.Nil):
-		if h.empty++; h.empty >= h.queues {
-			h.empty = 0
-			h.waiter.wait()
-		}
+		h.quiet[queue] = time.Now()
+		h.miss()
 	case redis.HasErrorPrefix(err, "NOSCRIPT"):
 		// go-redis sends the script itself right after this.
 	case h.stop.Err() != nil:
@@ -95,6 +105,27 @@ func (h *hook) fetch(next redis.ProcessHook, cmd redis.Cmder) error {
 		pause(h.stop, backOff)
 	}
 	return err
+}
+
+// miss counts a look that found nothing, and waits after the last one.
+func (h *hook) miss() {
+	if h.empty++; h.empty < h.queues {
+		return
+	}
+	h.empty = 0
+	rung := h.waiter.wait()
+	if len(rung) == 0 {
+		clear(h.quiet)
+		return
+	}
+	// What came into the others meanwhile has rung for itself.
+	now := time.Now()
+	for queue := range h.quiet {
+		h.quiet[queue] = now
+	}
+	for _, queue := range rung {
+		delete(h.quiet, queue)
+	}
 }
 
 // nothing answers a look for work as an empty queue would.
@@ -130,13 +161,17 @@ func scriptOf(cmd redis.Cmder) script {
 	switch count, _ := args[2].(int); {
 	case count == 4 && len(args) > 6 && ends(args[3], ":pending") && ends(args[4], ":paused") &&
 		ends(args[5], ":active") && ends(args[6], ":lease"):
-		return script{use: useFetch}
+		return script{use: useFetch, queue: queueIn(args[3])}
 	case count == 2 && (ends(args[3], ":scheduled") || ends(args[3], ":retry")) && ends(args[4], ":pending"):
-		key, _ := args[4].(string)
-		queue := strings.TrimSuffix(strings.TrimPrefix(key, "asynq:{"), "}:pending")
-		return script{use: useForward, queue: queue}
+		return script{use: useForward, queue: queueIn(args[4])}
 	}
 	return script{}
+}
+
+// queueIn gives the name of the queue in asynq's key of what is pending.
+func queueIn(arg any) string {
+	key, _ := arg.(string)
+	return strings.TrimSuffix(strings.TrimPrefix(key, "asynq:{"), "}:pending")
 }
 
 func ends(arg any, suffix string) bool {

@@ -91,7 +91,7 @@ func NewServer(q *Queue, options ServerOptions, handler Handler) *Server {
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.waiter = q.bell.waiter(served)
 	s.client = q.address.client(serverProfile)
-	s.client.AddHook(&hook{queues: len(shares), waiter: s.waiter, bell: q.bell, stop: fetch, talk: talk})
+	s.client.AddHook(&hook{queues: len(shares), quiet: make(map[domain.Urgency]time.Time), waiter: s.waiter, bell: q.bell, stop: fetch, talk: talk})
 	s.asynq = asynq.NewServerFromRedisClient(s.client, asynq.Config{
 		Concurrency: concurrency,
 		Queues:      shares,

@@ -42,6 +42,26 @@ const ownersQuery = `WITH RECURSIVE above (id) AS (
 const visibleQuery = `SELECT * FROM connections WHERE member_id = ? AND organization_id = ? AND NOT shared AND deleted_at IS NULL
 	UNION ALL SELECT * FROM connections WHERE organization_id = ? AND shared AND deleted_at IS NULL ORDER BY id`
 
+// askedRow leaves out most of a call: each step reads all calls of its Chat.
+type askedRow struct {
+	ID        domain.CallID
+	TurnID    domain.TurnID
+	Step      int
+	Name      string
+	Arguments string
+	Status    domain.CallStatus
+	Result    string
+	EndedAt   *int64
+}
+
+func (r askedRow) domain() domain.AskedCall {
+	return domain.AskedCall{ID: r.ID, Turn: r.TurnID, Step: r.Step, Name: r.Name, Arguments: raw(r.Arguments),
+		Status: r.Status, Result: r.Result, EndedAt: momentOrNil(r.EndedAt)}
+}
+
+const askedQuery = `SELECT id, turn_id, step, name, arguments, status, result, ended_at FROM calls
+	WHERE chat_id = ? AND parent_id = '' AND step >= 0 ORDER BY turn_id, step, "position"`
+
 // StepFacts gives everything that one model step needs, in ten statements that take
 // two round trips on PostgreSQL.
 func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFacts, error) {
@@ -60,8 +80,8 @@ func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFac
 			askList("read the history", &f.Items, itemRow.domain, func(db *gorm.DB) *gorm.DB {
 				return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
 			}),
-			askList("read the calls", &f.Calls, callRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Where("chat_id = ? AND parent_id = '' AND step >= 0", f.Chat.ID).Order(`turn_id, step, "position"`)
+			askList("read the calls", &f.Calls, askedRow.domain, func(db *gorm.DB) *gorm.DB {
+				return db.Raw(askedQuery, f.Chat.ID)
 			}),
 			askList("read the inbox", &f.Inbox, inputRow.domain, func(db *gorm.DB) *gorm.DB {
 				return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")

@@ -31,7 +31,21 @@ func (w *Worker) send(ctx context.Context, id domain.CallID, version int64) erro
 	if taking.Sending == nil {
 		return nil
 	}
-	return w.carry(ctx, taking.Sending)
+	taking.Sending.Onward = true
+	if err := w.carry(ctx, taking.Sending); err != nil || taking.Sending.Step == nil {
+		return err
+	}
+	return w.goOn(ctx, *taking.Sending.Step)
+}
+
+// goOn takes the step that a call of this worker made due. Nobody else was rung for it,
+// and a new try of the call's own task would find nothing to do.
+func (w *Worker) goOn(ctx context.Context, step domain.Task) error {
+	err := w.step(ctx, domain.TurnID(step.Subject), step.Revision)
+	if err != nil {
+		w.Engine.Ring(ctx, step)
+	}
+	return err
 }
 
 // carry sends a call that is this worker's. A stop of the worker does not cut a

@@ -24,6 +24,10 @@ type Sending struct {
 	Until      time.Time // the worker's own end, before that of the lease
 	Connection *domain.Connection
 	HostTool   *domain.HostTool
+	// Onward is set by a worker that takes the Turn's next step itself when the outcome of
+	// this call makes it due. Then nobody is rung for it, and Step names it.
+	Onward bool
+	Step   *domain.Task
 	// known is what stood when the call was taken. It serves the first try to save the
 	// answer: whatever moves in the Chat moves its version, which fences it.
 	known *domain.CallFacts
@@ -189,6 +193,9 @@ func (e *Engine) LoseCall(ctx context.Context, s *Sending) error {
 // loads after a conflict.
 func (e *Engine) moveCall(ctx context.Context, s *Sending, known *domain.CallFacts, event func(*draft, *domain.CallFacts) domain.CallEvent) error {
 	return e.decide(ctx, string(s.Call.Chat), func(d *draft) error {
+		if s.Onward {
+			d.onward = s
+		}
 		var f domain.CallFacts
 		if known != nil {
 			f, known = *known, nil

@@ -14,6 +14,7 @@ type draft struct {
 	chat     *domain.Chat        // the Chat whose items and events are numbered now
 	path     []domain.Delegation // work that must be as it was seen
 	ring     []domain.Task       // beside those that follow from the rows
+	onward   *Sending            // whose worker takes the step that becomes due
 	trace    string
 	before   map[string]domain.Row     // see was
 	signed   map[domain.RequestID]bool // Requests that this decision gave a receipt: it decides them

@@ -14,6 +14,7 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,10 +182,31 @@ func (e *Engine) decide(ctx context.Context, subject string, plan func(d *draft)
 // that is lost is made up for by the sweep.
 func (e *Engine) announce(ctx context.Context, d *draft) {
 	ctx = context.WithoutCancel(ctx)
-	if tasks := d.rings(); len(tasks) > 0 {
+	tasks := d.rings()
+	if d.onward != nil {
+		tasks = d.keepStep(tasks)
+	}
+	if len(tasks) > 0 {
 		e.Ringer.Ring(ctx, tasks...)
 	}
 	if streams := d.streams(); len(streams) > 0 {
 		e.Live.Publish(ctx, streams...)
 	}
+}
+
+// keepStep takes the step that the worker of a call goes on with out of what is rung
+// for.
+func (d *draft) keepStep(tasks []domain.Task) []domain.Task {
+	return slices.DeleteFunc(tasks, func(t domain.Task) bool {
+		if t.Kind != domain.TaskTurnStep || t.Subject != string(d.onward.Call.Turn) || !t.At.IsZero() {
+			return false
+		}
+		d.onward.Step = &t
+		return true
+	})
+}
+
+// Ring wakes a worker for a task that its taker could not finish.
+func (e *Engine) Ring(ctx context.Context, task domain.Task) {
+	e.Ringer.Ring(context.WithoutCancel(ctx), task)
 }

@@ -49,7 +49,7 @@ func (e *Engine) modelRequest(f *domain.StepFacts, box *toolbox) domain.ModelReq
 // message with their results right after it, wherever the results stand: model
 // providers insist on that order.
 func history(f *domain.StepFacts) []domain.ModelMessage {
-	calls := make(map[domain.CallID]domain.Call, len(f.Calls))
+	calls := make(map[domain.CallID]domain.AskedCall, len(f.Calls))
 	for _, c := range f.Calls {
 		calls[c.ID] = c
 	}
@@ -104,7 +104,7 @@ func sameStep(item, first domain.Item) bool {
 		(item.Kind == domain.ItemAnswer || item.Kind == domain.ItemToolCall || item.Kind == domain.ItemToolResult)
 }
 
-func resultOf(c domain.Call) domain.ModelMessage {
+func resultOf(c domain.AskedCall) domain.ModelMessage {
 	text := c.Result
 	if c.Open() {
 		text = domain.TextStillOut()

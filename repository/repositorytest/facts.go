@@ -42,7 +42,7 @@ var facts = []promise{
 			Organization: *w.org, Chat: *chat, Turn: *turn, Bot: *bot, MainBot: w.bot.ID,
 			Owners: map[domain.BotID]domain.Bot{owner.ID: *owner, w.bot.ID: *w.bot},
 			Rights: []domain.Rights{{Member: *other, Token: *otherToken}, {Member: *w.member, Token: *w.token}, {Member: *w.member, Token: *second}},
-			Items:  items, Calls: []domain.Call{*b, *a, *c}, Inbox: commit.Inputs[:2],
+			Items:  items, Calls: []domain.AskedCall{asked(b), asked(a), asked(c)}, Inbox: commit.Inputs[:2],
 			Connections: []domain.Connection{*own, *shared}, HostTools: []domain.HostTool{*tool}, Grants: []domain.Grant{*grant},
 			Rules: []domain.Rule{*rule, *everywhere}})
 	}},
@@ -142,7 +142,7 @@ var facts = []promise{
 		if len(got.Children) != 0 {
 			w.Fatalf("a call that is no program has the calls %v", got.Children)
 		}
-		w.same("calls of the step", must[domain.StepFacts](w)(w.store.StepFacts(w.ctx, turn.ID)).Calls, []domain.Call{*program, *other, *beside})
+		w.same("calls of the step", must[domain.StepFacts](w)(w.store.StepFacts(w.ctx, turn.ID)).Calls, []domain.AskedCall{asked(program), asked(other), asked(beside)})
 		w.same("calls of the Turn", must[[]domain.Call](w)(w.store.TurnCalls(w.ctx, turn.ID)),
 			[]domain.Call{*program, *other, *beside, *first, *second, *foreign})
 	}},
@@ -215,4 +215,9 @@ var facts = []promise{
 			}
 		}
 	}},
+}
+
+func asked(c *domain.Call) domain.AskedCall {
+	return domain.AskedCall{ID: c.ID, Turn: c.Turn, Step: c.Step, Name: c.Name, Arguments: c.Arguments, Status: c.Status,
+		Result: c.Result, EndedAt: c.EndedAt}
 }

@@ -37,12 +37,7 @@ func tableOf[D any, P interface {
 		update: func(row domain.Row, version int64) func(tx *gorm.DB) *gorm.DB {
 			next := from((*D)(row.(P)), version+1)
 			cleanRow(&next)
-			// The model is an empty row and every condition is spelled out: GORM drops the
-			// condition of a key that is empty, and leaves out zero values unless all
-			// columns are named.
-			return func(tx *gorm.DB) *gorm.DB {
-				return tx.Model(new(R)).Where("id = ? AND version = ?", domain.RowID(row), version).Select("*").UpdateColumns(&next)
-			}
+			return updateOf(&next, domain.RowID(row), version)
 		},
 	}
 }
@@ -131,7 +126,7 @@ func inserts[R any](rows []R) []written {
 		for i := range batch {
 			cleanRow(&batch[i])
 		}
-		writes = append(writes, written{write: func(tx *gorm.DB) *gorm.DB { return tx.Create(&batch) }})
+		writes = append(writes, written{write: insertOf(batch)})
 		rows = rows[n:]
 	}
 	return writes

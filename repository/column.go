@@ -13,13 +13,19 @@ import (
 
 // document is a column of text that holds a value as JSON. An absent value is the
 // empty text, so that no column needs NULL.
-type document[T any] struct{ value T }
+type document[T any] struct {
+	value T
+	text  string // as it was read; "" for one that was made here
+}
 
-func documentOf[T any](value T) document[T] { return document[T]{value} }
+func documentOf[T any](value T) document[T] { return document[T]{value: value} }
 
 // Value writes the JSON. Characters of HTML stay as they are, so that schemas and
 // texts come back as they were given.
 func (d document[T]) Value() (driver.Value, error) {
+	if d.text != "" {
+		return d.text, nil
+	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -51,7 +57,7 @@ func (d *document[T]) Scan(from any) error {
 			return fmt.Errorf("a JSON column cannot be read: %w", err)
 		}
 	}
-	d.value = value
+	d.value, d.text = value, string(text)
 	return nil
 }
 

@@ -45,7 +45,7 @@ func (s *Store) Commit(ctx context.Context, c domain.Commit) error {
 	if err != nil {
 		return s.wrap(ctx, "commit", err)
 	}
-	settle(rows)
+	settle(rows, writes)
 	return nil
 }
 
@@ -82,7 +82,7 @@ func (s *Store) FirstStart(ctx context.Context, c domain.Commit) (bool, error) {
 		return false, s.wrap(ctx, "make the first start", err)
 	}
 	if wrote {
-		settle(rows)
+		settle(rows, writes)
 	}
 	return wrote, nil
 }
@@ -111,9 +111,14 @@ func plan(rows []domain.Row) ([]planned, error) {
 	return list, nil
 }
 
-func settle(rows []planned) {
+func settle(rows []planned, writes []written) {
 	for _, p := range rows {
 		*p.version++
+	}
+	for _, w := range writes {
+		if w.kept != nil {
+			w.kept()
+		}
 	}
 }
 
@@ -122,6 +127,8 @@ type written struct {
 	write func(tx *gorm.DB) *gorm.DB
 	// check refuses an outcome; nil takes any that is no error.
 	check func(touched int64) error
+	// kept is called when the commit has succeeded; nil for nothing.
+	kept func()
 	// name gives the error of the statement the name that a caller knows; nil leaves it.
 	name func(err error) error
 }
@@ -163,7 +170,7 @@ func (s *Store) writesOf(rows []planned, c domain.Commit) ([]written, error) {
 	if c.StopWork != nil {
 		writes = append(writes, s.stopWork(*c.StopWork, c.At))
 	}
-	writes = append(writes, writesOfRows(rows)...)
+	writes = append(writes, s.writesOfRows(rows)...)
 	if len(c.Taken) > 0 {
 		writes = append(writes, take(c.Taken))
 	}
@@ -197,7 +204,7 @@ func (s *Store) writesOf(rows []planned, c domain.Commit) ([]written, error) {
 }
 
 // writesOfRows goes kind by kind, the updates of a kind before its inserts.
-func writesOfRows(rows []planned) []written {
+func (s *Store) writesOfRows(rows []planned) []written {
 	var writes []written
 	for len(rows) > 0 {
 		t := tables[rows[0].table]
@@ -209,7 +216,8 @@ func writesOfRows(rows []planned) []written {
 				fresh = append(fresh, p.row)
 				continue
 			}
-			writes = append(writes, written{write: t.update(p.row, *p.version), check: touches(1, stale), name: t.named})
+			write, kept := t.update(s.images, p.row, *p.version)
+			writes = append(writes, written{write: write, check: touches(1, stale), kept: kept, name: t.named})
 		}
 		for _, w := range t.insert(fresh) {
 			w.name = t.named

@@ -68,6 +68,8 @@ func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFac
 	var f domain.StepFacts
 	err := s.together(ctx, func(ask ask) error {
 		if err := ask(askOne("Turn", func(row stepRow) error {
+			read(s.images, &row.Chat)
+			read(s.images, &row.Turn)
 			f.Organization, f.Chat, f.Turn, f.Bot = row.Organization.domain(), row.Chat.domain(), row.Turn.domain(), row.Bot.domain()
 			f.MainBot = row.MainBotID
 			return nil
@@ -135,6 +137,10 @@ func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFac
 	err := s.together(ctx, func(ask ask) error {
 		var mainBot domain.BotID
 		if err := ask(askOne("Call", func(row callFactsRow) error {
+			read(s.images, &row.Chat)
+			read(s.images, &row.Turn)
+			read(s.images, &row.Call)
+			read(s.images, &row.Request)
 			f.Organization, f.Chat, f.Turn, f.Call = row.Organization.domain(), row.Chat.domain(), row.Turn.domain(), row.Call.domain()
 			if row.Request.ID != "" {
 				request := row.Request.domain()
@@ -248,6 +254,8 @@ func (s *Store) TurnFacts(ctx context.Context, id domain.TurnID) (domain.TurnFac
 		query := "SELECT " + columns[chatRow]("c", "c_") + ", " + columns[turnRow]("t", "t_") +
 			" FROM turns t JOIN chats c ON c.id = t.chat_id WHERE t.id = ?"
 		if err := ask(askOne("Turn", func(row turnFactsRow) error {
+			read(s.images, &row.Chat)
+			read(s.images, &row.Turn)
 			f.Chat, f.Turn = row.Chat.domain(), row.Turn.domain()
 			return nil
 		}, query, id)); err != nil {

@@ -30,6 +30,7 @@ func one[R, D any](ctx context.Context, s *Store, what string, to func(R) D, que
 			if len(rows) == 0 {
 				return notFound(what)
 			}
+			read(s.images, &rows[0])
 			found = to(rows[0])
 			return nil
 		}))

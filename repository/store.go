@@ -33,6 +33,7 @@ type Store struct {
 	writer *gorm.DB // all writes; on SQLite a single connection
 	reader *gorm.DB // all reads; on PostgreSQL the same pool
 	pools  []*sql.DB
+	images *images
 	log    *slog.Logger
 
 	postgres bool
@@ -43,7 +44,7 @@ type Store struct {
 // for options that cannot be used and unavailable when the database cannot be
 // reached.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{log: o.Logger}
+	s := &Store{log: o.Logger, images: newImages()}
 	if s.log == nil {
 		s.log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}

@@ -13,8 +13,9 @@ type table struct {
 	name string
 	// insert adds rows with version 1.
 	insert func(rows []domain.Row) []written
-	// update writes what may change where id and version still stand.
-	update func(row domain.Row, version int64) func(tx *gorm.DB) *gorm.DB
+	// update writes what has changed where id and version still stand; kept is called after
+	// the commit.
+	update func(m *images, row domain.Row, version int64) (write func(tx *gorm.DB) *gorm.DB, kept func())
 }
 
 // insertBatch bounds the rows of one statement: databases bound its parameters
@@ -34,10 +35,10 @@ func tableOf[D any, P interface {
 			}
 			return inserts(list)
 		},
-		update: func(row domain.Row, version int64) func(tx *gorm.DB) *gorm.DB {
+		update: func(m *images, row domain.Row, version int64) (func(tx *gorm.DB) *gorm.DB, func()) {
 			next := from((*D)(row.(P)), version+1)
 			cleanRow(&next)
-			return updateOf(&next, domain.RowID(row), version)
+			return updateOf(m, &next, version)
 		},
 	}
 }

@@ -18,10 +18,6 @@ import (
 // effort, and its own work is already committed.
 const moment = 50 * time.Millisecond
 
-// insideMoment is the same for a Redis inside this process: it can be slow but not away,
-// and a ring that it misses waits for the sweep.
-const insideMoment = 2 * time.Second
-
 // Options says which Redis a Queue uses and where it logs.
 type Options struct {
 	// RedisURL names the Redis, in the forms that Open lists. "" runs one inside
@@ -40,7 +36,8 @@ type Queue struct {
 	client  redis.UniversalClient
 	asynq   *asynq.Client
 	breaker *breaker // nil when Redis is inside
-	moment  time.Duration
+	moment  time.Duration // moment, but for tests that must not miss a ring
+	behind  *behind
 	bell    bell
 	live    *live
 	limits  *localLimits
@@ -63,10 +60,10 @@ type Queue struct {
 // query may hold skip_verify=true (TLS without a check of the certificate) and, for
 // sentinels, sentinel_username and sentinel_password.
 func Open(_ context.Context, options Options) (*Queue, error) {
-	q := &Queue{logger: cmp.Or(options.Logger, slog.Default()), limits: newLocalLimits(localKeys), moment: moment}
+	q := &Queue{logger: cmp.Or(options.Logger, slog.Default()), limits: newLocalLimits(localKeys), moment: moment, behind: newBehind()}
 	quietRedis()
 	if options.RedisURL == "" {
-		q.inside, q.moment = startEmbedded(), insideMoment
+		q.inside = startEmbedded()
 		q.address = q.inside.address()
 	} else {
 		parsed, err := parseAddress(options.RedisURL)
@@ -111,6 +108,7 @@ func (q *Queue) Close() error {
 	closers := q.closers
 	q.mu.Unlock()
 
+	q.behind.close()
 	q.live.close()
 	var failures []error
 	for _, shut := range closers {

@@ -75,8 +75,8 @@ func (p *place) open() *Queue {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { _ = q.Close() })
-	if p.busy {
-		q.moment = insideMoment
+	if p.busy || p.url == "" {
+		q.moment = behindLimit
 	}
 	if p.raw == nil {
 		p.raw = q.address.client(monitorProfile)

@@ -56,11 +56,14 @@ type options struct {
 	expiring   int           // Requests that W5 lets expire
 	pending    int           // Requests that wait in the inbox of W7
 	pieces     int           // ended pieces beside which W6 is measured again
+	copies     bool          // of one Turn, and not each through the API
 	release    bool          // answer all parked Turns at the end
 	idle       time.Duration // how long idle CPU is watched
 	settle     time.Duration // between parking and watching
 	limit      time.Duration // of everything after the build; 0 goes by what is measured
 	json       string
+	svg        string
+	plot       string   // reports to draw and not to measure
 	binary     string   // "" builds it
 	buildFlags []string // beside the tag
 	statements int      // how many statements of PostgreSQL to show
@@ -79,7 +82,7 @@ func (o *options) longest() time.Duration {
 	switch {
 	case o.limit > 0:
 		return o.limit
-	case o.has(expiries) || o.has(moreWorkers) || o.has(givenWork) || o.has(releases):
+	case o.copies || o.has(expiries) || o.has(moreWorkers) || o.has(givenWork) || o.has(releases):
 		return 25 * time.Minute
 	case o.has(inOneProcess):
 		return 8 * time.Minute
@@ -106,11 +109,14 @@ func parse(arguments []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.expiring, "expiring", o.expiring, "Requests that W5 lets expire within a minute")
 	flags.IntVar(&o.pending, "pending", o.pending, "Requests that wait in the inbox of W7")
 	flags.IntVar(&o.pieces, "pieces", o.pieces, "ended pieces of work beside which W6 is measured again")
+	flags.BoolVar(&o.copies, "copies", o.copies, "let W3 copy one parked Turn in the database, for numbers that would take hours through the API")
 	flags.BoolVar(&o.release, "release", o.release, "let W3 answer all parked Turns at the end (takes as long as parking)")
 	flags.DurationVar(&o.idle, "idle", o.idle, "how long W3 watches the idle processes")
 	flags.DurationVar(&o.settle, "settle", o.settle, "how long W3 waits between parking and watching")
-	flags.DurationVar(&o.limit, "limit", 0, "longest time of everything after the build (default 6m, 8m with W9, 25m with W4, W5, W6 or W8)")
+	flags.DurationVar(&o.limit, "limit", 0, "longest time of everything after the build (default 6m, 8m with W9, 25m with -copies, W4, W5, W6 or W8)")
 	flags.StringVar(&o.json, "json", "", "file for the figures as JSON")
+	flags.StringVar(&o.svg, "svg", "", "file for a plot of the figures beside their aims")
+	flags.StringVar(&o.plot, "plot", "", "measure nothing and draw -svg from these JSON files, separated by commas; of a figure that is in several, the last counts")
 	flags.StringVar(&o.binary, "binary", "", "binary to measure instead of building one")
 	flags.IntVar(&o.statements, "statements", 0, "show this many statements of PostgreSQL by time (pg_stat_statements; costs a little)")
 	if err := flags.Parse(arguments); err != nil {
@@ -133,6 +139,9 @@ func (o *options) check(rest int) error {
 	}
 	if rest > 0 {
 		return errors.New("bench takes flags only")
+	}
+	if o.plot != "" && o.svg == "" {
+		return errors.New("-plot needs -svg, the file to draw to")
 	}
 	if min(o.clients, o.workers, o.runs, o.rounds, o.parked, o.pieces, o.expiring, o.pending) < 1 {
 		return errors.New("-clients, -workers, -runs, -rounds, -parked, -pieces, -expiring and -pending must be at least 1")
@@ -186,6 +195,13 @@ func orphanEnds(ctx context.Context) context.Context {
 
 // run measures and prints. Whatever was measured before a failure is printed too.
 func run(ctx context.Context, o options, table, progress io.Writer) (err error) {
+	if o.plot != "" {
+		reports, err := load(strings.Split(o.plot, ","))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(o.svg, []byte(plot(reports)), 0o644)
+	}
 	folder, err := os.MkdirTemp("", "openbot-bench-")
 	if err != nil {
 		return err
@@ -207,6 +223,9 @@ func run(ctx context.Context, o options, table, progress io.Writer) (err error) 
 	b.report.print(table)
 	if o.json != "" {
 		err = errors.Join(err, b.report.save(o.json))
+	}
+	if o.svg != "" {
+		err = errors.Join(err, os.WriteFile(o.svg, []byte(plot([]*report{&b.report})), 0o644))
 	}
 	return err
 }

@@ -41,6 +41,7 @@ func (b *bench) park(ctx context.Context, s *subject, to *section) error {
 		return err
 	}
 	to.add("database a parked Turn", "bytes", float64(after.database-before.database)/n)
+	to.keepSizes(before.sizes, after.sizes, n)
 	for i, w := range s.watched {
 		to.add("memory a parked Turn, "+w.name, "bytes", float64(after.memory[i]-before.memory[i])/n)
 	}
@@ -55,6 +56,9 @@ func (b *bench) park(ctx context.Context, s *subject, to *section) error {
 	if err := b.latency(ctx, s, b.report.section(parkedTurns, "answer to end of the Turn, one at a time,"+beside)); err != nil {
 		return err
 	}
+	if err := b.restart(ctx, s, b.report.section(parkedTurns, "all processes started again,"+beside)); err != nil {
+		return err
+	}
 	if b.release {
 		return b.releaseAll(ctx, s, b.report.section(parkedTurns, "all parked Turns answered"))
 	}
@@ -65,6 +69,7 @@ func (b *bench) park(ctx context.Context, s *subject, to *section) error {
 type standing struct {
 	memory   []int64
 	database int64
+	sizes    map[string]int64 // of tables
 }
 
 // standing looks at an idle subject.
@@ -91,6 +96,9 @@ func (b *bench) standing(ctx context.Context, s *subject, to *section, when stri
 	if _, err := s.database.Exec(ctx, "CHECKPOINT"); err != nil {
 		return at, err
 	}
+	if at.sizes, err = s.sizes(ctx); err != nil {
+		return at, err
+	}
 	err = s.database.QueryRow(ctx, "SELECT pg_database_size(current_database())").Scan(&at.database)
 	return at, err
 }
@@ -100,6 +108,9 @@ type parkedTurn struct{ chat, turn string }
 
 // fill parks Turns, one in each Chat, and returns when all of them wait.
 func (b *bench) fill(ctx context.Context, s *subject) ([]parkedTurn, error) {
+	if b.copies {
+		return b.fillWithCopies(ctx, s)
+	}
 	b.say("%s: parking %d Turns", parkedTurns, b.parked)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -136,6 +147,38 @@ func (b *bench) fill(ctx context.Context, s *subject) ([]parkedTurn, error) {
 		return nil, err
 	}
 	return waiting, s.awaitStatus(ctx, "status = 'Waiting'", len(waiting))
+}
+
+// fillWithCopies parks one Turn and copies it.
+func (b *bench) fillWithCopies(ctx context.Context, s *subject) ([]parkedTurn, error) {
+	chat, err := s.parkOne(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b.say("%s: copying %d Turns", parkedTurns, b.parked)
+	if err := s.copyParked(ctx, chat, b.parked, "r.expires_at"); err != nil {
+		return nil, err
+	}
+	if err := s.finishOne(ctx, chat); err != nil {
+		return nil, err
+	}
+	rows, err := s.database.Query(ctx, "SELECT chat_id, id FROM turns WHERE status = 'Waiting'")
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	waiting := make([]parkedTurn, 0, b.parked)
+	for rows.Next() {
+		var p parkedTurn
+		if err := rows.Scan(&p.chat, &p.turn); err != nil {
+			return nil, err
+		}
+		waiting = append(waiting, p)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return waiting, s.awaitStatus(ctx, "status = 'Waiting'", b.parked)
 }
 
 // awaitStatus returns when so many Turns are as the condition says. It asks the
@@ -177,13 +220,27 @@ func (b *bench) answerParked(ctx context.Context, s *subject, to *section, waiti
 func answerOne(ctx context.Context, s *subject, p parkedTurn) (round, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, roundTimeout, errors.New("a parked Turn did not end"))
 	defer cancel()
+	// Asked for by name: a copied Turn has no events that would tell.
+	var open []waitingRequest
+	if _, err := s.client.page(ctx, "/v1/requests?status=pending&chat="+p.chat, &open); err != nil {
+		return round{}, err
+	}
+	if len(open) != 1 {
+		return round{}, fmt.Errorf("a parked Turn has %d Requests that wait", len(open))
+	}
 	events, err := s.client.observe(ctx, p.chat)
 	if err != nil {
 		return round{}, err
 	}
 	c := caller{subject: s, stream: events}
 	defer c.close()
-	return c.answer(ctx, round{}, p.turn)
+	r := round{answered: time.Now()}
+	if err := s.client.allow(ctx, open[0].ID, open[0].Revision); err != nil {
+		return r, err
+	}
+	s.answered.Add(1)
+	err = c.follow(ctx, &r, p.turn, func(event) error { return nil })
+	return r, err
 }
 
 // releaseAll answers everything that waits, with all clients at once.

@@ -97,7 +97,7 @@ func (r *report) print(out io.Writer) {
 	for _, s := range r.Sections {
 		fmt.Fprintf(out, "\n%s  %s\n", s.Workload, s.About)
 		w := tabwriter.NewWriter(out, 2, 8, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(w, "\tmedian\tunit\tall runs\t")
+		fmt.Fprintln(w, "\tmedian\tunit\taim\tall runs\t")
 		for _, f := range s.Figures {
 			all := make([]string, len(f.Values))
 			for i, v := range f.Values {
@@ -106,7 +106,15 @@ func (r *report) print(out io.Writer) {
 			if len(all) > 9 {
 				all = append(all[:9], fmt.Sprintf("... (%d)", len(f.Values)))
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\n", f.Name, short(f.Median), f.Unit, strings.Join(all, " "))
+			note := ""
+			if a := aimOf(s.Workload, f.Name); a != nil {
+				note = "missed: "
+				if a.met(f.Median) {
+					note = "met: "
+				}
+				note += short(a.limit)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", f.Name, short(f.Median), f.Unit, note, strings.Join(all, " "))
 		}
 		_ = w.Flush() // what cannot be printed is still saved
 		for _, t := range s.Tables {
@@ -115,7 +123,7 @@ func (r *report) print(out io.Writer) {
 	}
 }
 
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // short gives three or four figures: more would feign a precision that is not there.
 func short(v float64) string {

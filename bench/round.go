@@ -108,10 +108,23 @@ func (c *caller) open(ctx context.Context) (err error) {
 
 // answer waits for the Request of a Turn, allows it, and waits for the Turn's end.
 func (c *caller) answer(ctx context.Context, r round, turn string) (round, error) {
+	err := c.follow(ctx, &r, turn, func(e event) error {
+		r.asked, r.answered = e.at, time.Now()
+		if err := c.subject.client.allow(ctx, e.Request, e.Revision); err != nil {
+			return err
+		}
+		c.subject.answered.Add(1)
+		return nil
+	})
+	return r, err
+}
+
+// follow waits for the end of a Turn; asked is told of its Request.
+func (c *caller) follow(ctx context.Context, r *round, turn string, asked func(event) error) error {
 	for {
 		e, err := c.stream.next(ctx)
 		if err != nil {
-			return r, err
+			return err
 		}
 		if e.Turn != turn {
 			continue
@@ -119,18 +132,16 @@ func (c *caller) answer(ctx context.Context, r round, turn string) (round, error
 		r.note(e)
 		switch e.Kind {
 		case "request.pending":
-			r.asked, r.answered = e.at, time.Now()
-			if err := c.subject.client.allow(ctx, e.Request, e.Revision); err != nil {
-				return r, err
+			if err := asked(e); err != nil {
+				return err
 			}
-			c.subject.answered.Add(1)
 		case "turn.status":
 			switch e.Status {
 			case "Completed":
 				r.ended = e.at
-				return r, nil
+				return nil
 			case "Failed", "Interrupted":
-				return r, fmt.Errorf("a Turn ended as %s: %s", e.Status, e.Error)
+				return fmt.Errorf("a Turn ended as %s: %s", e.Status, e.Error)
 			}
 		}
 	}

@@ -47,6 +47,9 @@ func TestEveryWorkloadRuns(t *testing.T) {
 	if err := json.Unmarshal(content, &got); err != nil {
 		t.Fatal(err)
 	}
+	if missing := got.misses(o); missing != nil {
+		t.Errorf("these aims belong to no figure: %q", missing)
+	}
 	for workload, names := range map[string][]string{
 		approvalRounds: {roundsPerSecond, floorPerSecond, "CPU a round, servers", "CPU a round, PostgreSQL", "durable commits a round"},
 		answerLatency:  {"answer to end of the Turn, p50", "answer to end of the Turn, p99", "floor: one commit, p50"},
@@ -63,6 +66,21 @@ func TestEveryWorkloadRuns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// misses lists the aims of the workloads that were measured to which no figure belongs.
+func (r *report) misses(o options) []string {
+	var missing []string
+	for _, a := range aims {
+		found := !o.has(a.workload)
+		for _, s := range r.Sections {
+			found = found || s.Workload == a.workload && s.find(a.figure) != nil
+		}
+		if !found {
+			missing = append(missing, a.workload+" "+a.figure)
+		}
+	}
+	return missing
 }
 
 // has reports whether a workload has a figure whose values are all above 0.

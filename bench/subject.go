@@ -34,6 +34,7 @@ type subject struct {
 	database *pgxpool.Pool
 	redis    *redis.Client
 	floor    floor
+	members  []*member
 	stops    []func() error // in the order of starting
 }
 
@@ -57,12 +58,13 @@ func (s *subject) onStop(stop func() error) { s.stops = append(s.stops, stop) }
 
 // begin starts one process of the product as part of the subject.
 func (b *bench) begin(s *subject, name, role string, env []string, failed context.CancelCauseFunc) error {
-	p, err := b.startProcess(name, role, env, failed)
-	if err != nil {
+	m := &member{name: name, role: role, env: env, failed: failed}
+	if err := b.startMember(m); err != nil {
 		return err
 	}
-	s.onStop(p.stop)
-	s.watched = append(s.watched, watched{name, p.cmd.Process.Pid})
+	s.onStop(func() error { return m.process.stop() })
+	s.members = append(s.members, m)
+	s.watched = append(s.watched, watched{name, m.process.cmd.Process.Pid})
 	return nil
 }
 

@@ -12,10 +12,16 @@ import (
 const (
 	// expirySpan is how far apart the ends of time lie.
 	expirySpan = time.Minute
-	// expiryLead is how long the copies wait at least: time to write them down.
-	expiryLead = 60 * time.Second
+	// expiryLead is how long the copies wait at least, and for each of them: time to write
+	// them down.
+	expiryLead     = 10 * time.Second
+	expiryLeadEach = 1500 * time.Microsecond
 	// expiryLimit bounds the waiting for the last one after its time.
 	expiryLimit = 5 * time.Minute
+	// besideParked is how many Turns are parked to be answered meanwhile, one each
+	// besideEvery: those that go on after an expiry are not waited for.
+	besideParked = 300
+	besideEvery  = 400 * time.Millisecond
 )
 
 // parkOne makes one Turn wait and gives its Chat.
@@ -27,7 +33,7 @@ func (s *subject) parkOne(ctx context.Context) (string, error) {
 	if _, err := s.client.say(ctx, chat, message); err != nil {
 		return "", err
 	}
-	return chat, s.awaitStatus(ctx, "status = 'Waiting'", 1)
+	return chat, s.awaitStatus(ctx, "status = 'Waiting' AND chat_id = '"+chat+"'", 1)
 }
 
 // finishOne lets the Turn that was copied end.
@@ -47,12 +53,16 @@ func (s *subject) finishOne(ctx context.Context, chat string) error {
 // expire lets many Requests expire within a minute and tells how long after their time
 // they were denied, and how long an answer took meanwhile.
 func (b *bench) expire(ctx context.Context, s *subject, to *section) error {
+	beside, err := b.parkBeside(ctx, s)
+	if err != nil {
+		return err
+	}
 	chat, err := s.parkOne(ctx)
 	if err != nil {
 		return err
 	}
 	b.say("%s: copying %d Requests", expiries, b.expiring)
-	first := time.Now().Add(expiryLead)
+	first := time.Now().Add(expiryLead + time.Duration(b.expiring)*expiryLeadEach)
 	expiry := fmt.Sprintf("%d + n * %d::bigint / %d", first.UnixMicro(), expirySpan.Microseconds(), b.expiring)
 	if err := s.copyParked(ctx, chat, b.expiring, expiry); err != nil {
 		return err
@@ -67,17 +77,25 @@ func (b *bench) expire(ctx context.Context, s *subject, to *section) error {
 	if err := wait(ctx, time.Until(first)); err != nil {
 		return err
 	}
-	c := caller{subject: s}
-	defer c.close()
 	var rest []float64
 	end := first.Add(expirySpan + expiryLimit)
-	for n := b.expiring; n > 0; {
-		r, err := c.round(ctx)
-		if err != nil {
-			return err
+	ticker := time.NewTicker(besideEvery)
+	defer ticker.Stop()
+	for left := b.expiring; left > 0; {
+		if len(beside) > 0 {
+			r, err := answerOne(ctx, s, beside[0])
+			if err != nil {
+				return err
+			}
+			rest, beside = append(rest, milliseconds(r.ended.Sub(r.answered))), beside[1:]
 		}
-		rest = append(rest, milliseconds(r.ended.Sub(r.answered)))
-		if err := s.database.QueryRow(ctx, "SELECT count(*) FROM requests WHERE status = 'pending'").Scan(&n); err != nil {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := s.database.QueryRow(ctx, "SELECT count(*) FROM requests WHERE status = 'pending' AND expires_at BETWEEN $1 AND $2",
+			first.UnixMicro(), first.Add(expirySpan).UnixMicro()).Scan(&left); err != nil {
 			return err
 		}
 		if time.Now().After(end) {
@@ -96,9 +114,18 @@ func (b *bench) expire(ctx context.Context, s *subject, to *section) error {
 	to.add("due to denied, p50", "ms", p50)
 	to.add("due to denied, p99", "ms", p99)
 	to.add("due to denied, longest", "ms", longest)
+	to.add("answers meanwhile", "", float64(len(rest)))
 	to.add("answer to end meanwhile, p50", "ms", percentile(rest, 50))
 	to.add("answer to end meanwhile, p99", "ms", percentile(rest, 99))
-	return s.awaitStatus(ctx, "true", 0)
+	return nil
+}
+
+// parkBeside parks the Turns that are answered meanwhile.
+func (b *bench) parkBeside(ctx context.Context, s *subject) ([]parkedTurn, error) {
+	all := b.parked
+	b.parked = besideParked
+	defer func() { b.parked = all }()
+	return b.fill(ctx, s)
 }
 
 // releaseCopies answers many parked Turns at once.

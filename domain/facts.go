@@ -158,6 +158,12 @@ type GrantFilter struct {
 	Revoked bool // revoked ones alone; else those in force
 }
 
+// DueRequest is a Request whose time is up, with the call that waits for it.
+type DueRequest struct {
+	ID   RequestID
+	Call CallID
+}
+
 // DueRow is an open row whose time has come: somebody must look at it.
 type DueRow struct {
 	Kind    TaskKind

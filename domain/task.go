@@ -15,6 +15,10 @@ const (
 	TaskCallLapse TaskKind = "call.lapse"
 	// TaskRequestElapse looks at a Request whose time may be up.
 	TaskRequestElapse TaskKind = "request.elapse"
+	// TaskRequestsElapse ends many Requests whose time is up. No row has this task: the
+	// sweep rings it when so many are due that one task for each would take too long. Its
+	// Subject names a share of them; see ExpiryShares.
+	TaskRequestsElapse TaskKind = "requests.elapse"
 	// TaskGrantSettle answers equal pending Requests by a new Grant.
 	TaskGrantSettle TaskKind = "grant.settle"
 	// TaskConnectionLook looks at an App: its tools, resources and health.
@@ -53,7 +57,11 @@ const (
 	TaskWebhookDeliver TaskKind = "webhook.deliver"
 )
 
-// TaskKinds lists every kind, for the worker's table of handlers.
+// ExpiryShares is into how many shares the Requests whose time is up are divided when
+// there are many. Workers that end them at the same time then meet on no row.
+const ExpiryShares = 4
+
+// TaskKinds lists the kind of every task that belongs to a row.
 func TaskKinds() []TaskKind {
 	return []TaskKind{TaskTurnStep, TaskCallSend, TaskCallLapse, TaskRequestElapse,
 		TaskGrantSettle, TaskConnectionLook, TaskTokenClose, TaskBotClose, TaskCallJudge,

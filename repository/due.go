@@ -101,6 +101,22 @@ func (s *Store) Due(ctx context.Context, kind domain.TaskKind, now time.Time, li
 	return out, nil
 }
 
+// DueRequests gives a share of the pending Requests whose time is up, oldest first. share
+// is from 0 to domain.ExpiryShares - 1.
+func (s *Store) DueRequests(ctx context.Context, now time.Time, share, limit int) ([]domain.DueRequest, error) {
+	var rows []struct{ ID, CallID string }
+	err := s.read(ctx).Raw(`SELECT id, call_id FROM requests WHERE status = 'pending' AND expires_at <= ? AND expires_at % ? = ?
+		ORDER BY expires_at LIMIT ?`, micros(now), domain.ExpiryShares, share, atLeastOne(limit)).Scan(&rows).Error
+	if err != nil {
+		return nil, s.wrap(ctx, "find the Requests whose time is up", err)
+	}
+	out := make([]domain.DueRequest, len(rows))
+	for i, row := range rows {
+		out[i] = domain.DueRequest{ID: domain.RequestID(row.ID), Call: domain.CallID(row.CallID)}
+	}
+	return out, nil
+}
+
 // RenewLease moves the end of a lease of a call that is out, and with it the time
 // at which somebody looks at the call. It reports false when the lease is another's
 // or the call is not out. A Turn that was stopped changes nothing: what is out keeps

@@ -246,6 +246,7 @@ func useEverything(t *testing.T, s *repository.Store) {
 	for _, kind := range domain.TaskKinds() {
 		use(s.Due(ctx, kind, now, 20))
 	}
+	use(s.DueRequests(ctx, now, 1, 20))
 	use(s.Reminder(ctx, "ntc_1"))
 	use(s.OpenReminders(ctx, "chat_1"))
 	for _, group := range domain.UsageGroups() {

@@ -133,55 +133,81 @@ var callQuery = sync.OnceValue(func() string {
 // it was deleted meanwhile; a host tool is found by its name and only while it is not
 // deleted.
 func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFacts, error) {
-	var f domain.CallFacts
-	err := s.together(ctx, func(ask ask) error {
-		var mainBot domain.BotID
-		if err := ask(askOne("Call", func(row callFactsRow) error {
-			read(s.images, &row.Chat)
-			read(s.images, &row.Turn)
-			read(s.images, &row.Call)
-			read(s.images, &row.Request)
-			f.Organization, f.Chat, f.Turn, f.Call = row.Organization.domain(), row.Chat.domain(), row.Turn.domain(), row.Call.domain()
-			if row.Request.ID != "" {
-				request := row.Request.domain()
-				f.Request = &request
-			}
-			if row.Connection.ID != "" {
-				connection := row.Connection.domain()
-				f.Connection = &connection
-			}
-			if row.HostTool.ID != "" {
-				tool := row.HostTool.domain()
-				f.HostTool = &tool
-			}
-			mainBot = row.MainBotID
-			return nil
-		}, callQuery(), id)); err != nil {
-			return err
-		}
-		questions := []question{
-			askRights(&f.Rights, f.Turn.Authority),
-			askList("read the Grants", &f.Grants, grantRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Where("bot_id = ? AND member_id = ? AND action = ? AND target = ? AND revoked_at IS NULL",
-					f.Turn.Bot, f.Turn.Member, f.Call.Capability.Action, f.Call.Capability.Target).Order("id")
-			}),
-			askList("read the calls of a step", &f.Siblings, siblingRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Raw(siblingsQuery, f.Call.Turn, f.Call.Step)
-			}),
-		}
-		questions = append(questions, askProgram(&f)...)
-		questions = append(questions, askWork(&f.Work, nil, f.Chat)...)
-		questions = append(questions, askStrength(&f.Strength, f.Call.Decided)...)
-		if f.Call.Status == domain.CallChecking {
-			f.Judging = &domain.JudgeFacts{MainBot: mainBot}
-			questions = append(questions, askJudging(f.Judging, f.Turn)...)
-		}
-		return ask(questions...)
-	})
+	facts, err := s.CallsFacts(ctx, []domain.CallID{id})
 	if err != nil {
 		return domain.CallFacts{}, err
 	}
-	return f, nil
+	return facts[0], nil
+}
+
+// CallsFacts gives CallFacts of several calls, in their order, in as many round trips as
+// of one. It gives not_found when one of them is not there.
+func (s *Store) CallsFacts(ctx context.Context, ids []domain.CallID) ([]domain.CallFacts, error) {
+	facts, mainBots := make([]domain.CallFacts, len(ids)), make([]domain.BotID, len(ids))
+	err := s.together(ctx, func(ask ask) error {
+		calls := make([]question, len(ids))
+		for i, id := range ids {
+			calls[i] = s.askCall(&facts[i], &mainBots[i], id)
+		}
+		if err := ask(calls...); err != nil {
+			return err
+		}
+		var around []question
+		for i := range facts {
+			around = append(around, askAround(&facts[i], mainBots[i])...)
+		}
+		return ask(around...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return facts, nil
+}
+
+func (s *Store) askCall(f *domain.CallFacts, mainBot *domain.BotID, id domain.CallID) question {
+	return askOne("Call", func(row callFactsRow) error {
+		read(s.images, &row.Chat)
+		read(s.images, &row.Turn)
+		read(s.images, &row.Call)
+		read(s.images, &row.Request)
+		f.Organization, f.Chat, f.Turn, f.Call = row.Organization.domain(), row.Chat.domain(), row.Turn.domain(), row.Call.domain()
+		if row.Request.ID != "" {
+			request := row.Request.domain()
+			f.Request = &request
+		}
+		if row.Connection.ID != "" {
+			connection := row.Connection.domain()
+			f.Connection = &connection
+		}
+		if row.HostTool.ID != "" {
+			tool := row.HostTool.domain()
+			f.HostTool = &tool
+		}
+		*mainBot = row.MainBotID
+		return nil
+	}, callQuery(), id)
+}
+
+// askAround reads what a decision about a call needs beside the call.
+func askAround(f *domain.CallFacts, mainBot domain.BotID) []question {
+	questions := []question{
+		askRights(&f.Rights, f.Turn.Authority),
+		askList("read the Grants", &f.Grants, grantRow.domain, func(db *gorm.DB) *gorm.DB {
+			return db.Where("bot_id = ? AND member_id = ? AND action = ? AND target = ? AND revoked_at IS NULL",
+				f.Turn.Bot, f.Turn.Member, f.Call.Capability.Action, f.Call.Capability.Target).Order("id")
+		}),
+		askList("read the calls of a step", &f.Siblings, siblingRow.domain, func(db *gorm.DB) *gorm.DB {
+			return db.Raw(siblingsQuery, f.Call.Turn, f.Call.Step)
+		}),
+	}
+	questions = append(questions, askProgram(f)...)
+	questions = append(questions, askWork(&f.Work, nil, f.Chat)...)
+	questions = append(questions, askStrength(&f.Strength, f.Call.Decided)...)
+	if f.Call.Status == domain.CallChecking {
+		f.Judging = &domain.JudgeFacts{MainBot: mainBot}
+		questions = append(questions, askJudging(f.Judging, f.Turn)...)
+	}
+	return questions
 }
 
 // askProgram reads the calls of a program, or the program of a call.

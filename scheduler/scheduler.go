@@ -6,6 +6,7 @@ package scheduler
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -112,6 +113,9 @@ func (s *Scheduler) Sweep(ctx context.Context) {
 			s.complain(ctx, "due rows could not be read", err)
 			return
 		}
+		if len(tasks) == sweepBatch {
+			tasks = crowd(kind, tasks)
+		}
 		var ring []domain.Task
 		for _, t := range tasks {
 			if backlog[t.Urgency] < shortQueue {
@@ -123,6 +127,24 @@ func (s *Scheduler) Sweep(ctx context.Context) {
 			s.Ringer.Ring(ctx, ring...)
 		}
 	}
+}
+
+// crowd gives what is rung for when more rows of a kind are due than one sweep takes.
+func crowd(kind domain.TaskKind, tasks []domain.Task) []domain.Task {
+	switch kind {
+	case domain.TaskRequestElapse:
+		// One task for each would cost more than ending them does.
+		tasks = nil
+		for share := range domain.ExpiryShares {
+			tasks = append(tasks, domain.Task{Kind: domain.TaskRequestsElapse, Subject: strconv.Itoa(share), Urgency: domain.UrgencyTurn, Overdue: true})
+		}
+	case domain.TaskTurnStep:
+		// So many wait that a person's answer must not wait behind them.
+		for i := range tasks {
+			tasks[i].Urgency = domain.UrgencyRest
+		}
+	}
+	return tasks
 }
 
 // chain chains the audit logs. It asks no queue: evidence must not wait for Redis.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"openbot/domain"
@@ -55,6 +56,13 @@ func New(o Options) *Worker {
 		},
 		domain.TaskRequestElapse: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.ElapseRequest(ctx, domain.RequestID(t.Subject))
+		},
+		domain.TaskRequestsElapse: func(ctx context.Context, t domain.Task) error {
+			share, err := strconv.Atoi(t.Subject)
+			if err != nil || share < 0 || share >= domain.ExpiryShares {
+				return domain.Errorf(domain.CodeInvalid, "Share", "There is no such share of the Requests whose time is up.")
+			}
+			return w.Engine.ElapseRequests(ctx, share)
 		},
 		domain.TaskGrantSettle: func(ctx context.Context, t domain.Task) error {
 			return w.Engine.SettleGrant(ctx, domain.GrantID(t.Subject))

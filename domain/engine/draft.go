@@ -15,6 +15,7 @@ type draft struct {
 	path     []domain.Delegation // work that must be as it was seen
 	ring     []domain.Task       // beside those that follow from the rows
 	onward   *Sending            // whose worker takes the step that becomes due
+	calm     bool                // nobody waits for the Turns that go on after it
 	trace    string
 	before   map[string]domain.Row     // see was
 	signed   map[domain.RequestID]bool // Requests that this decision gave a receipt: it decides them
@@ -135,6 +136,9 @@ func (d *draft) rings() []domain.Task {
 			t = domain.Task{Kind: domain.TaskTurnStep, Subject: string(r.ID), Revision: r.Version, Urgency: domain.UrgencyTurn}
 			if r.Steps > 0 {
 				t.Urgency = domain.UrgencyAnswer
+			}
+			if d.calm {
+				t.Urgency = domain.UrgencyRest
 			}
 			if at := r.NotBefore(); at != nil {
 				t.At = *at

@@ -200,6 +200,9 @@ type Store interface {
 
 	StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFacts, error)
 	CallFacts(ctx context.Context, id domain.CallID) (domain.CallFacts, error)
+	// CallsFacts gives CallFacts of several calls, in their order; not_found when one of
+	// them is not there.
+	CallsFacts(ctx context.Context, ids []domain.CallID) ([]domain.CallFacts, error)
 	TurnFacts(ctx context.Context, id domain.TurnID) (domain.TurnFacts, error)
 	// OpenTurns gives the Chats in which a Bot has a Turn under way.
 	OpenTurns(ctx context.Context, bot domain.BotID, limit int) ([]domain.ChatID, error)
@@ -259,6 +262,9 @@ type Store interface {
 
 	// Due gives open rows of one kind whose due_at has come, oldest first.
 	Due(ctx context.Context, kind domain.TaskKind, now time.Time, limit int) ([]domain.DueRow, error)
+	// DueRequests gives a share of the pending Requests whose time is up, oldest first.
+	// share is from 0 to domain.ExpiryShares - 1.
+	DueRequests(ctx context.Context, now time.Time, share, limit int) ([]domain.DueRequest, error)
 
 	// KeptAnswer gives the answer kept under a key; not_found when there is none.
 	KeptAnswer(ctx context.Context, member domain.MemberID, key string) (domain.KeptAnswer, error)

@@ -79,6 +79,16 @@ var dues = []promise{
 		}
 		expect(domain.TaskRequestElapse, string(pendingLate.ID), late.UnixMilli(), late, domain.UrgencyTurn)
 		expect(domain.TaskRequestElapse, string(pending.ID), now.UnixMilli(), now, domain.UrgencyTurn)
+		found := map[domain.RequestID]domain.CallID{}
+		for share := range domain.ExpiryShares {
+			for _, r := range must[[]domain.DueRequest](w)(w.store.DueRequests(w.ctx, *now, share, 10)) {
+				if _, twice := found[r.ID]; twice {
+					w.Errorf("%s is in two shares", r.ID)
+				}
+				found[r.ID] = r.Call
+			}
+		}
+		w.same("the Requests whose time is up", found, map[domain.RequestID]domain.CallID{pending.ID: allowed.ID, pendingLate.ID: allowed.ID})
 
 		for _, dueAt := range []*time.Time{soon, nil, late} {
 			r := w.newRequest(allowed)

@@ -1,6 +1,10 @@
 package repositorytest
 
-import "openbot/domain"
+import (
+	"slices"
+
+	"openbot/domain"
+)
 
 var facts = []promise{
 	{"a step gets all of its Chat, its owners, rights, Apps, tools and Grants, and nothing of others", func(w *world) {
@@ -59,6 +63,26 @@ var facts = []promise{
 		w.commit(chat, turn, a, b, ringChat, ring)
 		w.same("owners of the Main Bot", must[domain.StepFacts](w)(w.store.StepFacts(w.ctx, turn.ID)).Owners, map[domain.BotID]domain.Bot{})
 		w.same("owners in a ring", must[domain.StepFacts](w)(w.store.StepFacts(w.ctx, ring.ID)).Owners, map[domain.BotID]domain.Bot{b.ID: *b})
+	}},
+	{"facts of many calls are those of each", func(w *world) {
+		w.settle()
+		var ids []domain.CallID
+		var want []domain.CallFacts
+		for i := range 3 {
+			chat := w.newChat()
+			turn := w.newTurn(chat)
+			call := w.newCall(turn, 1, i)
+			request := w.newRequest(call)
+			call.Request = request.ID
+			w.commit(chat, turn, call, request)
+			ids = append(ids, call.ID)
+			want = append(want, must[domain.CallFacts](w)(w.store.CallFacts(w.ctx, call.ID)))
+		}
+		slices.Reverse(ids)
+		slices.Reverse(want)
+		w.same("facts of many", must[[]domain.CallFacts](w)(w.store.CallsFacts(w.ctx, ids)), want)
+		_, err := w.store.CallsFacts(w.ctx, append(ids, "call_absent"))
+		w.code(err, domain.CodeNotFound)
 	}},
 	{"an authority that is missing or mixed up is an error, never fewer rights", func(w *world) {
 		w.settle()

@@ -35,7 +35,7 @@ type Queue struct {
 	inside  *embedded // nil when Redis is outside
 	client  redis.UniversalClient
 	asynq   *asynq.Client
-	breaker *breaker // nil when Redis is inside
+	breaker *breaker      // nil when Redis is inside
 	moment  time.Duration // moment, but for tests that must not miss a ring
 	behind  *behind
 	bell    bell

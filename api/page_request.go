@@ -135,7 +135,7 @@ func requestView(r domain.Request, n names, now time.Time, p domain.Principal, w
 			v.WaitsFor = strings.ToUpper(n.actor(r.Approver, p.Member.ID)[:1]) + n.actor(r.Approver, p.Member.ID)[1:]
 		}
 		if v.MayAnswer {
-			v.Ways = withSupports(ways(r, n), r, n)
+			v.Ways = withSupports(ways(r, p.Member.ID, n), r, n)
 		}
 		return v
 	}

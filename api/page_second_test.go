@@ -3,6 +3,7 @@ package api_test
 import (
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,4 +88,37 @@ func TestAnAnswerLeavesBothInboxesLive(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a second Member keeps is the person's: the words before the answer say who can
+// revoke it, and it is so.
+func TestWhatTheSecondMemberKeepsIsThePersons(t *testing.T) {
+	h := newHouse(t)
+	h.connect()
+	member, secret := h.stranger(`["write","*"]`, `["write","*"]`)
+	person, second := h.signIn(h.secret), h.signIn(secret)
+	h.ok(200, "PATCH", "/v1/settings", `{"escalation":{"afterMs":60000,"member":"`+member+`"}}`)
+	_, _, request := h.asking()
+	h.clock.advance(time.Minute)
+	must(t, h.engine.FollowUpRequest(t.Context(), domain.RequestID(request)))
+	page := second.get("/requests/" + request)
+	page.reads(t, "in every Chat, until the Member whose work it is revokes it or mail changes. You cannot revoke it yourself.",
+		"in this Chat, until the Member whose work it is revokes it", "Only the Member whose work it is can take it away again.")
+	if strings.Contains(page.plain(), "until you revoke it") {
+		t.Error("the second Member is told of a right that it does not have")
+	}
+	person.get("/requests/"+request).reads(t, "in every Chat, until you revoke it or mail changes.")
+	form := formOf(page.body, url.Values{"way": {"allow-lifetime"}})
+	second.follow(second.post("/requests/"+request, form)).reads(t, "Allowed by you, until revoked", "Only the Member whose work it is can revoke it.")
+	grants := h.call("GET", "/v1/grants", "").list(t)
+	if len(grants) != 1 {
+		t.Fatalf("kept %v", grants)
+	}
+	grant := text(grants[0]["id"])
+	second.get("/grants").reads(t, "No Grant is in force")
+	if a := second.post("/grants/"+grant+"/revoke", nil); a.status != 404 {
+		t.Errorf("the second Member's revoking gave %d", a.status)
+	}
+	person.get("/grants").reads(t, "every send_email of Main on mail")
+	person.follow(person.post("/grants/"+grant+"/revoke", nil)).reads(t, "No Grant is in force")
 }

@@ -193,9 +193,12 @@
     refresh();
   });
   document.addEventListener("htmx:after:swap", () => { mark(); count(); tick(); });
-  document.addEventListener("htmx:after:request", (e) => { if (e.detail?.ctx?.response?.status < 400) $("#toast")?.replaceChildren(); });
+  // What the page asks by itself neither hides what was wrong nor says that it could not:
+  // it is tried again.
+  const byItself = (e) => /^(live|list|detail|chat|work)$/.test(e.target.id);
+  document.addEventListener("htmx:after:request", (e) => { if (e.detail?.ctx?.response?.status < 400 && !byItself(e)) $("#toast")?.replaceChildren(); });
   document.addEventListener("htmx:error", (e) => {
-    if (/^(live|list|detail|chat|work)$/.test(e.target.id)) return; // tried again by itself
+    if (byItself(e)) return;
     const p = document.createElement("p");
     p.className = "notice bad";
     p.textContent = "The server could not be reached. Try again.";

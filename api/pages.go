@@ -44,6 +44,7 @@ func (s *server) pages(r *gin.Engine) error {
 	s.grantPages(r)
 	s.rulePages(r)
 	s.triggerPages(r)
+	s.webhookPages(r)
 	r.GET("/usage", s.seeing("usage", domain.RoleRead, s.showUsage))
 	s.auditPages(r)
 	r.GET("/history", s.seeing("history", domain.RoleRead, s.showHistory))

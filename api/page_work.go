@@ -290,7 +290,7 @@ func holdWords(path []domain.Delegation, paused domain.DelegationID, asked bool,
 			return "Paused with work above it, of " + n.bot(at.Bot) + ", which reached its " + limit + ".",
 				workPlace{chat: at.Parent.Chat}.path() + "#" + string(at.ID)
 		case asked:
-			return "Paused: it reached its " + limit + ". A decision says whether it goes on; a message is none.", ""
+			return "Paused: it reached its " + limit + ". Only a decision says whether it goes on, not a message.", ""
 		default:
 			return "Paused: it reached its " + limit + ". Whether it goes on is being checked.", ""
 		}

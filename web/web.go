@@ -102,6 +102,7 @@ type Fault struct {
 	Title  string
 	Detail string
 	Errors []FaultAt
+	Sent   bool // a form was sent, which the browser still has
 }
 
 // FaultAt is one thing that does not fit in a form.

@@ -18,6 +18,15 @@
     if (s >= 3600) return Math.floor(s / 3600) + " h " + m + " min";
     return m + ":" + String(s % 60).padStart(2, "0") + " min";
   };
+  // soon looks at once when it is asked to, and then again at most every so many
+  // milliseconds: many events are one look, and events without end still let it look.
+  const soon = (look, apart) => {
+    let last = 0, timer = 0;
+    return () => {
+      if (timer) return;
+      timer = setTimeout(() => { timer = 0; last = Date.now(); look(); }, Math.max(0, last + apart - Date.now()));
+    };
+  };
   const set = (element, text) => { if (element.textContent !== text) element.textContent = text; };
   const tick = () => {
     const now = Date.now();
@@ -99,19 +108,17 @@
     busy = false;
     if (again) { again = false; refresh(); }
   };
-  let held = 0, timer = 0;
+  const relist = soon(() => refresh(), 250);
   const arrived = () => {
     const at = list();
     if (!at) return;
     if (at.matches(":hover") && ticks().some((t) => t.checked)) {
-      held++;
       const pill = $("#arrived");
       pill.hidden = false;
       set(pill, "Show what changed");
       return;
     }
-    clearTimeout(timer);
-    timer = setTimeout(refresh, 150); // many events, one look
+    relist();
   };
 
   // ---- Events of the server.
@@ -164,26 +171,20 @@
     const number = $(".badge")?.dataset.number;
     if (number && !number.endsWith("+")) wait(Math.max(0, Number(number) + by));
   };
-  let chatTimer = 0;
+  const talk = soon(() => htmx.ajax("GET", location.pathname, { target: "#chat", swap: "innerMorph", source: $("#chat") }), 250);
   for (const kind of ["message", "turn.status", "call.status"]) live(kind, (ev) => {
     const chat = $("#chat");
-    if (!chat || chat.dataset.chat !== ev.chat) return;
-    clearTimeout(chatTimer);
-    chatTimer = setTimeout(() => htmx.ajax("GET", location.pathname, { target: "#chat", swap: "innerMorph", source: chat }), 150);
+    if (chat && chat.dataset.chat === ev.chat) talk();
   });
 
   // Not while somebody has a form of it open.
-  let workTimer = 0;
-  const work = () => {
+  const work = soon(() => {
     const at = $("#work");
     if (!at) return;
-    if ($("details[open]", at) || at.contains(document.activeElement)) workTimer = setTimeout(work, 2000);
+    if ($("details[open]", at) || at.contains(document.activeElement)) setTimeout(work, 2000);
     else htmx.ajax("GET", location.pathname + location.search, { target: "#work", swap: "innerHTML", source: at });
-  };
-  for (const kind of ["delegation.status", "request.pending", "request.decided"]) live(kind, () => {
-    clearTimeout(workTimer);
-    workTimer = setTimeout(work, 300);
-  });
+  }, 300);
+  for (const kind of ["delegation.status", "request.pending", "request.decided"]) live(kind, work);
 
   let answering = false;
   document.addEventListener("htmx:before:request", (e) => { if (e.target.matches?.("form.answer, form.bulk-form")) answering = true; });
@@ -206,7 +207,7 @@
   });
   document.addEventListener("change", (e) => { if (e.target.closest("#selection")) count(); });
   document.addEventListener("click", (e) => {
-    if (e.target.id === "arrived") { held = 0; refresh(); }
+    if (e.target.id === "arrived") refresh();
     if (e.target.id === "equal") {
       const first = ticks().find((t) => t.checked)?.closest(".row") || $("#list .row.here");
       for (const r of rows()) if (r.dataset.like === first?.dataset.like) $("input", r).checked = true;

@@ -157,6 +157,20 @@ await scenario("what happens while the line is broken is not missed", async () =
   await page.context().close();
 });
 
+await scenario("events without end do not keep a new Request away", async () => {
+  const page = await open();
+  const [shown] = await waiting(await tell(mail("first@example.test")));
+  await page.goto(base + "/requests/" + shown.id);
+  await page.locator("#live[data-htmx-powered]").waitFor({ state: "attached" });
+  const more = await page.evaluateHandle(() => setInterval(() => document.getElementById("live")
+    .dispatchEvent(new CustomEvent("request.pending", { bubbles: true, detail: { data: "{}" } })), 20));
+  const [request] = await waiting(await tell(mail("second@example.test")));
+  await page.locator("#row-" + request.id).waitFor({ timeout: 10_000 });
+  await page.evaluate((timer) => clearInterval(timer), more);
+  for (const r of [shown, request]) await api("POST", "/v1/requests/" + r.id, { expected: 0, decision: "deny" });
+  await page.context().close();
+});
+
 await scenario("without scripts the pages answer too", async () => {
   const page = await open({ javaScriptEnabled: false });
   const [request] = await waiting(await tell(mail("plain@example.test")));

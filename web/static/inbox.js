@@ -160,14 +160,16 @@
   live("request.pending", (ev) => {
     arrived();
     if (list() && !$("#detail article") && !$("#detail form")) show(ev.subject);
-    if (!list()) bump(1);
+    if (!list()) bump(ev, 1);
   });
   live("request.decided", (ev) => {
     arrived();
     if (ev.subject === shown() && $("#detail article").dataset.open === "true" && !answering) show(ev.subject);
-    if (!list()) bump(-1);
+    if (!list()) bump(ev, -1);
   });
-  const bump = (by) => {
+  // What a Bot decides waits for nobody here.
+  const bump = (ev, by) => {
+    if (ev.approver?._tag !== "Person") return;
     const number = $(".badge")?.dataset.number;
     if (number && !number.endsWith("+")) wait(Math.max(0, Number(number) + by));
   };

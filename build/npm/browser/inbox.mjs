@@ -157,6 +157,25 @@ await scenario("what happens while the line is broken is not missed", async () =
   await page.context().close();
 });
 
+await scenario("the number in the menu counts what waits for the person alone", async () => {
+  const editor = await api("POST", "/v1/bots", { name: "Editor", role: "Looks first", instructions: "/decide allow once It is fine." });
+  const helper = await api("POST", "/v1/bots", { name: "Helper", role: "Helps", instructions: "", owner: editor.id });
+  const page = await open();
+  await page.goto(base + "/bots");
+  const number = async () => Number(await page.locator(".wide-menu .badge").getAttribute("data-number"));
+  const before = await number();
+  await page.locator("#live[data-htmx-powered]").waitFor({ state: "attached" });
+  const [request] = await waiting(await tell(mail("up@example.test"), { bot: helper.id })); // a Bot has it first
+  equal("endorsements", request.endorsements.length, 1);
+  const [last] = await waiting(await tell(mail("last@example.test"))); // its event comes after those
+  await until("both are counted", async () => (await number()) >= before + 2);
+  equal("the number", await number(), before + 2);
+  for (const r of [request, last]) await api("POST", "/v1/requests/" + r.id, { expected: r.revision, decision: "deny" });
+  await until("both are gone", async () => (await number()) <= before);
+  equal("the number after", await number(), before);
+  await page.context().close();
+});
+
 await scenario("events without end do not keep a new Request away", async () => {
   const page = await open();
   const [shown] = await waiting(await tell(mail("first@example.test")));

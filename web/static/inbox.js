@@ -157,9 +157,11 @@
     if ($("#detail").firstElementChild === before) setTimeout(() => { if ($("#detail").firstElementChild === before) show(id); }, 2000);
   };
   const typing = () => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName) && document.activeElement.type !== "checkbox";
+  const forPeople = (ev) => ev.approver?._tag === "Person"; // what a Bot decides waits for nobody here
   live("request.pending", (ev) => {
     arrived();
-    if (list() && !$("#detail article") && !$("#detail form")) show(ev.subject);
+    const come = !$("#detail article") || ev.subject === shown(); // one that is shown came up from a Bot
+    if (list() && forPeople(ev) && come && !$("#detail form")) show(ev.subject);
     if (!list()) bump(ev, 1);
   });
   live("request.decided", (ev) => {
@@ -167,9 +169,8 @@
     if (ev.subject === shown() && $("#detail article").dataset.open === "true" && !answering) show(ev.subject);
     if (!list()) bump(ev, -1);
   });
-  // What a Bot decides waits for nobody here.
   const bump = (ev, by) => {
-    if (ev.approver?._tag !== "Person") return;
+    if (!forPeople(ev)) return;
     const number = $(".badge")?.dataset.number;
     if (number && !number.endsWith("+")) wait(Math.max(0, Number(number) + by));
   };

@@ -173,6 +173,18 @@ await scenario("the number in the menu counts what waits for the person alone", 
   for (const r of [request, last]) await api("POST", "/v1/requests/" + r.id, { expected: r.revision, decision: "deny" });
   await until("both are gone", async () => (await number()) <= before);
   equal("the number after", await number(), before);
+
+  // The empty inbox waits for what the person can answer, and passes by what a Bot denies.
+  await page.goto(base + "/");
+  equal("what waits", await page.locator("#list .row").count(), 0);
+  await page.locator("#live[data-htmx-powered]").waitFor({ state: "attached" });
+  const strict = await api("POST", "/v1/bots", { name: "Strict", role: "Denies", instructions: "/decide deny once No." });
+  const below = await api("POST", "/v1/bots", { name: "Below", role: "Asks", instructions: "", owner: strict.id });
+  const chat = await tell(mail("never@example.test"), { bot: below.id });
+  await until("a Bot denied it", async () => (await api("GET", `/v1/chats/${chat}/turns`)).every((t) => t.status === "Completed"));
+  const [mine] = await waiting(await tell(mail("mine@example.test")));
+  await page.locator(`#detail [data-request="${mine.id}"]`).waitFor();
+  await api("POST", "/v1/requests/" + mine.id, { expected: 0, decision: "deny" });
   await page.context().close();
 });
 

@@ -64,6 +64,12 @@ func TestTheInboxInABrowser(t *testing.T) {
 	inBrowser(t, "inbox.mjs")
 }
 
+// A person stops work with a question, instructs it, stops it, and sees what others did.
+func TestWorkInABrowser(t *testing.T) {
+	t.Parallel()
+	inBrowser(t, "work.mjs")
+}
+
 // Every page fits, is accessible and harmless, whatever stands in it.
 func TestEveryPageInABrowser(t *testing.T) {
 	t.Parallel()

@@ -34,6 +34,9 @@ func (s *server) answerFrom(gc *gin.Context, expected string) (engine.Answer, er
 	if err := s.fits(body); err != nil {
 		return engine.Answer{}, err
 	}
+	if decision == domain.DecisionAsk && strings.TrimSpace(form.Get("reason")) == "" {
+		return engine.Answer{}, invalid("reason", "must hold the question")
+	}
 	return engine.Answer{Expected: body.Expected, Decision: body.Decision, Scope: body.Scope, Reason: body.Reason, Rule: body.Rule}, nil
 }
 

@@ -21,11 +21,17 @@ const (
 	shownText = 12_000
 	// shownResult is how much of what a call gave it shows, in bytes.
 	shownResult = 6_000
+	// shownUnread is how much of what the Bot has not read yet a page shows, newest last.
+	shownUnread = 20
 )
 
 // showChat shows the newest entries of a Chat, or those before a given one.
 func (s *server) showChat(ctx context.Context, gc *gin.Context, p domain.Principal) (web.View, error) {
 	id, err := ChatPath{Chat: gc.Param("chat")}.id()
+	if err != nil {
+		return web.View{}, err
+	}
+	unread, err := s.Engine.Unread(ctx, p, id) // before the items: what is read meanwhile shows twice, never not at all
 	if err != nil {
 		return web.View{}, err
 	}
@@ -64,7 +70,7 @@ func (s *server) showChat(ctx context.Context, gc *gin.Context, p domain.Princip
 	if err != nil {
 		return web.View{}, err
 	}
-	v := web.Chat{ChatRow: s.chatRow(chat, n), BotID: string(chat.Bot), Review: chat.Kind == domain.ChatReview, Key: rand.Text(),
+	v := web.Chat{ChatRow: s.chatRow(chat, n), BotID: string(chat.Bot), Closed: chat.Kind == domain.ChatReview || chat.Channel != "", Key: rand.Text(),
 		Later: end < chat.LastItem, OnExpire: chat.Plan.OnExpire}
 	if chat.Parent != nil {
 		v.Parent = string(chat.Parent.Chat)
@@ -82,6 +88,10 @@ func (s *server) showChat(ctx context.Context, gc *gin.Context, p domain.Princip
 		return v.WorkPart(), nil
 	}
 	v.Lines = s.linesOf(items, calls, p, n, whole)
+	if !v.Later {
+		v.Unread = s.unreadLines(unread, p, n)
+		v.MoreUnread = len(unread) - len(v.Unread)
+	}
 	if err := s.stateOf(ctx, p, chat, &v); err != nil {
 		return web.View{}, err
 	}
@@ -104,22 +114,45 @@ func (s *server) linesOf(items []domain.Item, calls map[domain.CallID]domain.Cal
 			}
 			continue
 		}
-		l := web.Line{Sequence: i.Sequence, Who: "OpenBot", Kind: "notice-line", Text: i.Text, At: moment(i.CreatedAt, now)}
-		switch i.Kind {
-		case domain.ItemMessage:
-			l.Who, l.Kind = "You", "me"
-			if i.From != string(p.Member.ID) {
-				l.Who, l.Kind = i.From, "bot"
-			}
-		case domain.ItemAnswer:
-			l.Who, l.Kind = n.bot(domain.BotID(i.From)), "bot"
-		case domain.ItemReminder:
-			l.Who = "Reminder"
+		l := s.lineOf(i, p, n)
+		if i.Sequence != whole {
+			cutLine(&l)
 		}
-		if len(l.Text) > shownText && i.Sequence != whole {
-			l.CutFrom = len(l.Text)
-			l.Text = strings.ToValidUTF8(l.Text[:shownText], "")
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// lineOf is one thing that was said, whole.
+func (s *server) lineOf(i domain.Item, p domain.Principal, n names) web.Line {
+	l := web.Line{Sequence: i.Sequence, Who: "OpenBot", Kind: "notice-line", Text: i.Text, At: moment(i.CreatedAt, s.Engine.Clock())}
+	switch i.Kind {
+	case domain.ItemMessage:
+		l.Who, l.Kind = "You", "me"
+		if i.From != string(p.Member.ID) {
+			l.Who, l.Kind = i.From, "bot"
 		}
+	case domain.ItemAnswer:
+		l.Who, l.Kind = n.bot(domain.BotID(i.From)), "bot"
+	case domain.ItemReminder:
+		l.Who = "Reminder"
+	}
+	return l
+}
+
+func cutLine(l *web.Line) {
+	if len(l.Text) > shownText {
+		l.CutFrom = len(l.Text)
+		l.Text = strings.ToValidUTF8(l.Text[:shownText], "")
+	}
+}
+
+// unreadLines is the newest of what waits in the Chat's inbox.
+func (s *server) unreadLines(waiting []domain.Input, p domain.Principal, n names) []web.Line {
+	var lines []web.Line
+	for _, in := range waiting[max(0, len(waiting)-shownUnread):] {
+		l := s.lineOf(domain.Item{Kind: in.Kind, From: in.From, Text: in.Text, CreatedAt: in.CreatedAt}, p, n)
+		cutLine(&l)
 		lines = append(lines, l)
 	}
 	return lines

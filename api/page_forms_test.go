@@ -97,7 +97,10 @@ func TestBotsAppsAndGrantsOnPages(t *testing.T) {
 		reads(t, "Deny every send_email of Coder on mail while mail is at revision 1")
 	grant := text(h.call("GET", "/v1/grants", "").list(t)[0]["id"])
 	b.post("/grants/"+grant+"/revoke", nil)
-	b.get("/grants").reads(t, "No Grant is in force")
+	grants := b.get("/grants")
+	grants.reads(t, "No Grant is in force")
+	grants.shows(t, `<option value="`+con+`/send_email">send_email on mail</option>`)
+	b.post("/grants", url.Values{"bot": {bot}, "action": {"odd"}}).reads(t, "Go back in your browser to change it: what you wrote is still there.")
 	b.get("/grants?revoked=true").reads(t, "every send_email of Coder on mail")
 
 	page := b.get("/apps/" + con)
@@ -138,7 +141,7 @@ func TestRulesOnPages(t *testing.T) {
 	rule := text(h.call("GET", "/v1/rules", "").list(t)[0]["id"])
 	b.follow(b.post("/rules/"+rule, url.Values{"enabled": {"false"}})).reads(t, "Turn on")
 	b.follow(b.post("/rules/"+rule+"/delete", nil)).reads(t, "No Rule is kept.")
-	b.get("/history").reads(t, "send_email Main on mail Allowed by you, once")
+	b.get("/history").reads(t, "send_email Main on mail \"to\":\"ann@example.com\",\"text\":\"Hello <b>Ann</b>\" Allowed by you, once")
 	b.get("/history?status=denied").reads(t, "Nothing was decided that fits.")
 	if a := b.get("/history?status=odd"); a.status != 422 {
 		t.Errorf("a status that there is not gave %d", a.status)

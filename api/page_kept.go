@@ -66,7 +66,31 @@ func (s *server) showGrants(ctx context.Context, gc *gin.Context, p domain.Princ
 	for _, action := range domain.Actions() {
 		v.Actions = append(v.Actions, web.Choice{Value: action, Label: action})
 	}
+	v.Targets, err = s.targetChoices(ctx, p)
+	if err != nil {
+		return web.View{}, err
+	}
 	return v.View(), nil
+}
+
+// maxTargets is how many App tools a form names.
+const maxTargets = 300
+
+// targetChoices lists the App tools that a Grant can be for.
+func (s *server) targetChoices(ctx context.Context, p domain.Principal) ([]web.Choice, error) {
+	connections, err := s.Engine.Connections(ctx, p, domain.Page{Limit: 200})
+	if err != nil {
+		return nil, err
+	}
+	var out []web.Choice
+	for _, c := range connections {
+		for _, t := range c.Look.Tools {
+			if len(out) < maxTargets {
+				out = append(out, web.Choice{Value: string(c.ID) + "/" + t.Name, Label: t.Name + " on " + c.Name})
+			}
+		}
+	}
+	return out, nil
 }
 
 func (s *server) keepGrant(ctx context.Context, gc *gin.Context, p domain.Principal) error {

@@ -47,7 +47,6 @@ func (s *server) requestDetail(ctx context.Context, p domain.Principal, id domai
 		return nil, err
 	}
 	v := requestView(r, n, s.Engine.Clock(), p, whole)
-	v.Continues = r.Capability.Action == domain.ActionDelegationsContinue
 	if work != nil {
 		v.Work = new(s.workOf(*work, n, p))
 		v.Work.Request = "" // this is it
@@ -90,6 +89,14 @@ func requestView(r domain.Request, n names, now time.Time, p domain.Principal, w
 		Tool: toolOf(r.Capability, n), App: appOf(r.Capability, n), Action: r.Capability.Action, Target: r.Capability.Target,
 		Chat: string(r.Chat), Tags: r.Tags, Size: len(raw), Whole: whole, Plan: r.Plan, Reason: r.Reason, OnExpire: r.OnExpire,
 		Asked: moment(r.CreatedAt, now), Expires: moment(r.ExpiresAt, now), Open: r.Status == domain.RequestPending}
+	switch r.Capability.Action {
+	case domain.ActionDelegationsContinue:
+		v.Continues = true
+	case domain.ActionBotsDelegate, domain.ActionBotsPromote:
+		v.Named = true
+	case domain.ActionAppsCall, domain.ActionToolsCall, domain.ActionChannelsSend:
+		v.Sends = true
+	}
 	explain(&v, r, n)
 	for _, bot := range r.Chain {
 		v.Chain = append(v.Chain, n.bot(bot))
@@ -135,7 +142,7 @@ func requestView(r domain.Request, n names, now time.Time, p domain.Principal, w
 			v.WaitsFor = strings.ToUpper(n.actor(r.Approver, p.Member.ID)[:1]) + n.actor(r.Approver, p.Member.ID)[1:]
 		}
 		if v.MayAnswer {
-			v.Ways = withSupports(ways(r, n), r, n)
+			v.Ways = withSupports(ways(r, p.Member.ID, n), r, n)
 		}
 		return v
 	}

@@ -223,8 +223,10 @@ func TestAnUnknownOutcomeOnThePage(t *testing.T) {
 	if len(list) != 1 || list[0]["unknown"].(map[string]any)["sentAt"] != float64(h.clock.now().UnixMilli()) {
 		t.Fatalf("there is no question: %v", list)
 	}
-	page := h.signIn(h.secret).get("/")
+	b := h.signIn(h.secret)
+	page := b.get("/")
 	page.reads(t, "Nobody knows whether this ran.", "Send again", "Do not send", "It may have run before.")
+	b.get("/requests/selected?id="+text(list[0]["id"])).reads(t, "Nobody knows whether this ran", "Allowing sends it again, maybe twice.")
 	if strings.Contains(page.body, "allow-lifetime") {
 		t.Error("an unknown outcome is offered for longer than once")
 	}
@@ -314,7 +316,11 @@ func TestTheListSearchesAndTurnsPages(t *testing.T) {
 	older.shows(t, "number2@example.com", "number0@example.com")
 	b.get("/?q=SEND_").shows(t, "number32@example.com")
 	b.get("/?q=main").shows(t, "number32@example.com")
-	b.get("/?q=%25%22%3E%3Cscript%3E").reads(t, `Nothing that waits fits “%"><script>”.`)
+	odd := b.get("/?q=%25%22%3E%3Cscript%3E")
+	odd.reads(t, `Nothing that waits fits “%"><script>”.`, "Show all that waits")
+	if strings.Contains(odd.plain(), "Nothing waits for your answer") {
+		t.Error("a search that finds nothing says that nothing waits")
+	}
 	if a := b.get("/?q=" + strings.Repeat("x", 101)); a.status != 422 {
 		t.Errorf("a long search gave %d", a.status)
 	}

@@ -92,9 +92,10 @@ func every(c domain.Capability, bot string, n names) string {
 	return "every " + code(c.Action) + " of " + bot + " on " + code(c.Target)
 }
 
-// ways lists how a Request can be answered, each with what it would let happen. The
-// first deny stands before the first allow: the key Enter in the reason means deny.
-func ways(r domain.Request, n names) []web.Way {
+// ways lists how a Request can be answered by a Member, each with what it would let
+// happen. The first deny stands before the first allow: the key Enter in the reason means
+// deny.
+func ways(r domain.Request, me domain.MemberID, n names) []web.Way {
 	if r.Unknown != nil {
 		return []web.Way{
 			{Value: "deny-once", Label: "Do not send", Words: "It is not sent again. The Bot learns that nobody knows what became of it.", Key: "d", First: true},
@@ -103,10 +104,15 @@ func ways(r domain.Request, n names) []web.Way {
 	}
 	bot := n.bot(r.Bot)
 	all := every(r.Capability, bot, n)
-	until := ", until you revoke it"
+	until, end, ruleEnd := ", until you revoke it", ".", ""
+	if r.Member != me { // what is kept of a second Member's answer is the person's
+		until = ", until the Member whose work it is revokes it"
+		end, ruleEnd = ". You cannot revoke it yourself.", " Only the Member whose work it is can take it away again."
+	}
 	if r.App != nil {
 		until += " or " + n.connection(r.App.Connection) + " changes"
 	}
+	until += end
 	arguments := ", whatever its arguments"
 	if r.Capability.Action != domain.ActionAppsCall && r.Capability.Action != domain.ActionToolsCall {
 		arguments = ""
@@ -125,11 +131,11 @@ func ways(r domain.Request, n names) []web.Way {
 	out := []web.Way{
 		{Value: "deny-once", Label: "Deny", Words: no, Key: "d", First: true},
 		{Value: "allow-once", Label: "Allow once", Words: once, Allow: true, Key: "a", First: true},
-		{Value: "allow-chat", Label: "Allow in this Chat", Words: "Allows " + all + arguments + ", in this Chat" + until + ".", Allow: true},
-		{Value: "allow-lifetime", Label: "Always allow", Words: "Allows " + all + arguments + ", in every Chat" + until + "."},
-		{Value: "deny-chat", Label: "Deny in this Chat", Words: "Denies " + all + arguments + ", in this Chat" + until + "."},
-		{Value: "deny-lifetime", Label: "Always deny", Words: "Denies " + all + arguments + ", in every Chat" + until + "."},
-		{Value: "deny-rule", Label: "Deny and keep this Rule", Words: "Denies this call and keeps the Rule for " + bot + ". From now on the judge reads it with every attempt of " + bot + ", and it can only deny.", Rule: true},
+		{Value: "allow-chat", Label: "Allow in this Chat", Words: "Allows " + all + arguments + ", in this Chat" + until, Allow: true},
+		{Value: "allow-lifetime", Label: "Always allow", Words: "Allows " + all + arguments + ", in every Chat" + until},
+		{Value: "deny-chat", Label: "Deny in this Chat", Words: "Denies " + all + arguments + ", in this Chat" + until},
+		{Value: "deny-lifetime", Label: "Always deny", Words: "Denies " + all + arguments + ", in every Chat" + until},
+		{Value: "deny-rule", Label: "Deny and keep this Rule", Words: "Denies this call and keeps the Rule for " + bot + ". From now on the judge reads it with every attempt of " + bot + ", and it can only deny." + ruleEnd, Rule: true},
 	}
 	out[3].Allow = true
 	if r.TagLine.Effect == domain.TagEffectHuman {
@@ -192,8 +198,10 @@ func outcomeOf(r domain.Request, me domain.MemberID, n names) *web.Outcome {
 		out.Title += ", " + scopeWords(d.Scope)
 	}
 	if d.Scope != domain.ScopeOnce && d.By.Tag != domain.TagExpiry {
-		what := "It holds for "
-		out.Words = what + every(r.Capability, n.bot(r.Bot), n) + "."
+		out.Words = "It holds for " + every(r.Capability, n.bot(r.Bot), n) + "."
+		if r.Member != me {
+			out.Words += " Only the Member whose work it is can revoke it."
+		}
 	}
 	if d.Reason != nil {
 		out.Reason = *d.Reason

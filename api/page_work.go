@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ const (
 
 func (s *server) workPages(r *gin.Engine) {
 	r.GET("/work", s.seeing("work", domain.RoleRead, s.showWork))
+	r.GET("/work/:delegation", s.seeing("work", domain.RoleRead, s.goToWork))
 	r.POST("/work/:delegation/cancel", s.acting(domain.RoleWrite, s.stopWork))
 }
 
@@ -144,6 +146,22 @@ func (s *server) showWork(ctx context.Context, gc *gin.Context, p domain.Princip
 		return v.Part(), nil
 	}
 	return v.View(), nil
+}
+
+// goToWork leads to a piece of work among those of the Chat that gave it: messages to people
+// link here.
+func (s *server) goToWork(ctx context.Context, gc *gin.Context, p domain.Principal) (web.View, error) {
+	id, err := DelegationPath{Delegation: gc.Param("delegation")}.id()
+	if err != nil {
+		return web.View{}, err
+	}
+	v, err := s.Engine.Delegation(ctx, p, id)
+	if err != nil {
+		return web.View{}, err
+	}
+	gc.Header("Location", workPlace{chat: v.Delegation.Parent.Chat}.path()+"#"+string(id))
+	gc.Status(http.StatusSeeOther)
+	return web.View{}, nil
 }
 
 // workLayer is the work that one Chat gave, newest first, each piece with the layer
@@ -272,7 +290,7 @@ func holdWords(path []domain.Delegation, paused domain.DelegationID, asked bool,
 			return "Paused with work above it, of " + n.bot(at.Bot) + ", which reached its " + limit + ".",
 				workPlace{chat: at.Parent.Chat}.path() + "#" + string(at.ID)
 		case asked:
-			return "Paused: it reached its " + limit + ". A decision says whether it goes on; a message is none.", ""
+			return "Paused: it reached its " + limit + ". Only a decision says whether it goes on, not a message.", ""
 		default:
 			return "Paused: it reached its " + limit + ". Whether it goes on is being checked.", ""
 		}

@@ -131,6 +131,10 @@ func TestARequestToGiveWorkOnItsPage(t *testing.T) {
 	page := b.get("/requests/" + request)
 	page.reads(t, "Main wants to give work to Writer", "authorizing Writer", "/say written", "0 s of 2 hours used", "0 of 12 used", "$0 of $2.50 used", "Allow once: this work starts, within its limits")
 	page.shows(t, "&lt;script&gt;alert(1)&lt;/script&gt;<b class=\"odd\">U+202E</b>")
+	if strings.Contains(page.plain(), "would be sent") {
+		t.Error("work that would start is said to be sent")
+	}
+	b.get("/requests/selected?id="+request).reads(t, "Allow once: this work starts, within its limits", "Deny: the work does not start.")
 	b.get("/work").reads(t, "authorizing Writer", "It waits for the decision whether it may be given. Open its Request")
 	b.post("/requests/"+request, formOf(page.body, url.Values{"way": {"deny-once"}, "reason": {"Write it yourself."}}))
 	h.work()

@@ -44,6 +44,7 @@ func (s *server) pages(r *gin.Engine) error {
 	s.grantPages(r)
 	s.rulePages(r)
 	s.triggerPages(r)
+	s.webhookPages(r)
 	r.GET("/usage", s.seeing("usage", domain.RoleRead, s.showUsage))
 	s.auditPages(r)
 	r.GET("/history", s.seeing("history", domain.RoleRead, s.showHistory))
@@ -78,7 +79,7 @@ func (s *server) browsing(handle pageHandler) gin.HandlerFunc {
 		for name, values := range p.GetHeaders() {
 			gc.Writer.Header()[name] = values
 		}
-		fault := web.Fault{Title: p.Title, Detail: p.Detail}
+		fault := web.Fault{Title: p.Title, Detail: p.Detail, Sent: gc.Request.Method == http.MethodPost && p.Status == http.StatusUnprocessableEntity}
 		for _, e := range p.Errors {
 			fault.Errors = append(fault.Errors, web.FaultAt{Place: e.Path, Message: e.Message})
 		}

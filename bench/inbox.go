@@ -55,6 +55,9 @@ func (b *bench) inbox(ctx context.Context, s *subject, to *section) error {
 		to.add(name+", p50", "ms", percentile(took, 50))
 		to.add(name+", p99", "ms", percentile(took, 99))
 	}
+	if err := b.liveEvents(ctx, s, p, to); err != nil {
+		return err
+	}
 	// What is copied would make the end of the measuring wait for its answers.
 	_, err = s.database.Exec(ctx, "DELETE FROM requests WHERE status = 'pending' AND chat_id <> $1", chat)
 	if err == nil {

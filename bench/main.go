@@ -104,7 +104,7 @@ func parse(arguments []string, output io.Writer) (options, error) {
 	flags.DurationVar(&o.length, "length", o.length, "length of one run of W1")
 	flags.DurationVar(&o.warmup, "warmup", o.warmup, "time before each run of W1 that does not count")
 	flags.DurationVar(&o.floor, "floor", o.floor, "length of one run of the floor")
-	flags.IntVar(&o.rounds, "rounds", o.rounds, "rounds of one run of W2")
+	flags.IntVar(&o.rounds, "rounds", o.rounds, "rounds of one run of W2, and of the live events of W7 (at most 200)")
 	flags.IntVar(&o.parked, "parked", o.parked, "Turns that W3 parks and W4 answers")
 	flags.IntVar(&o.expiring, "expiring", o.expiring, "Requests that W5 lets expire within a minute")
 	flags.IntVar(&o.pending, "pending", o.pending, "Requests that wait in the inbox of W7")

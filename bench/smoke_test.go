@@ -56,7 +56,7 @@ func TestEveryWorkloadRuns(t *testing.T) {
 		parkedTurns: {"parked Turns", "memory parked, worker", "one parked Turn, answer to end", roundsPerSecond,
 			"answer to end of the Turn, p50", "Turns ended"},
 		releases:     {"answers taken", "all ended after"},
-		inboxPages:   {"first page", "first page, p99", "next page, p99"},
+		inboxPages:   {"first page", "first page, p99", "next page, p99", "new Request decided to the list read anew, p99", "answer sent to its live event, p99", "live events of the run"},
 		givenWork:    {roundsPerSecond, floorPerSecond, "durable commits a round"},
 		inOneProcess: {roundsPerSecond, floorPerSecond, "CPU a round, serve", "answer to end of the Turn, p50"},
 	} {

@@ -111,6 +111,18 @@ func TestCompare(t *testing.T) {
 	if got["to"] != want["to"] || got["new"] != want["new"] || got["old"] != want["old"] || got["text"].Kind != "changed" || got["text"].Before != "Hello wörld " {
 		t.Errorf("got %+v", got)
 	}
+	for _, c := range []struct{ old, now, was, is string }{
+		{"The figures of week 47 are", "The figures of week 48 are", "47", "48"},
+		{"ann@example.test", "anna@example.test", "ann", "anna"},
+		{"wörter", "würter", "wörter", "würter"},
+		{"a, b", "a; b", ",", ";"},
+		{"same end", "same", " end", ""},
+		{strings.Repeat("x", 50) + "1", strings.Repeat("x", 50) + "2", "1", "2"}, // no word that anybody reads
+	} {
+		if got := between(c.old, c.now); got.Old != c.was || got.New != c.is {
+			t.Errorf("%q to %q: %q became %q", c.old, c.now, got.Old, got.New)
+		}
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.String().Draw(t, "a"), rapid.String().Draw(t, "b")
 		if len(a) > contextOf || len(b) > contextOf {

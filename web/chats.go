@@ -33,21 +33,23 @@ type ChatRow struct {
 // Chat is the page of one conversation.
 type Chat struct {
 	ChatRow
-	BotID     string
-	Parent    string // the Chat that gave this work, or ""
-	Busy      bool
-	State     string // what happens now, in words
-	Waits     []Wait
-	Lines     []Line
-	Earlier   int64 // the sequence before which the page before ends, or 0
-	Later     bool  // this is not the end of the Chat
-	Review    bool  // takes no messages
-	Used      string
-	Key       string
-	Timeout   string // of its plans, in minutes, or ""
-	OnExpire  string
-	PlanTerms bool // a person set them
-	Work      ChatWork
+	BotID      string
+	Parent     string // the Chat that gave this work, or ""
+	Busy       bool
+	State      string // what happens now, in words
+	Waits      []Wait
+	Lines      []Line
+	Earlier    int64  // the sequence before which the page before ends, or 0
+	Later      bool   // this is not the end of the Chat
+	Unread     []Line // what the Bot has not read yet
+	MoreUnread int    // how much more there is of it
+	Closed     bool   // takes no messages here
+	Used       string
+	Key        string
+	Timeout    string // of its plans, in minutes, or ""
+	OnExpire   string
+	PlanTerms  bool // a person set them
+	Work       ChatWork
 }
 
 // View makes the page.

@@ -64,6 +64,7 @@ func between(old, now string) Change {
 	for tail > 0 && now[len(now)-tail]&0xC0 == 0x80 {
 		tail--
 	}
+	head, tail = wholeWords(old, now, head, tail)
 	c := Change{Kind: "changed", Before: now[:head], After: now[len(now)-tail:],
 		Old: shorten(old[head : len(old)-tail]), New: shorten(now[head : len(now)-tail])}
 	if len(c.Before) > contextOf {
@@ -77,6 +78,36 @@ func between(old, now string) Change {
 		c.After = cut(c.After, contextOf) + " …"
 	}
 	return c
+}
+
+// maxWord is the longest beginning or end of a word that a change takes in, in bytes: a
+// key or a digest is shown by the part that differs.
+const maxWord = 40
+
+// wholeWords moves the borders of a change out to those of words: 47 that became 48 reads
+// as that, not as a 4 with a 7 or an 8.
+func wholeWords(old, now string, head, tail int) (int, int) {
+	inWord := func(b byte) bool {
+		return b >= 0x80 || b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+	}
+	starts, ends := head, tail
+	for starts > 0 && inWord(now[starts-1]) {
+		starts--
+	}
+	for ends > 0 && inWord(now[len(now)-ends]) {
+		ends--
+	}
+	cutsWord := func(at int) bool {
+		return at < len(old)-tail && inWord(old[at]) || at < len(now)-tail && inWord(now[at])
+	}
+	if head-starts <= maxWord && cutsWord(head) {
+		head = starts
+	}
+	lastIn := func(text string) bool { return len(text)-tail > head && inWord(text[len(text)-tail-1]) }
+	if tail-ends <= maxWord && (lastIn(old) || lastIn(now)) {
+		tail = ends
+	}
+	return head, tail
 }
 
 func shorten(text string) string {

@@ -7,6 +7,7 @@ type Grants struct {
 	Revoked bool // shows those that were revoked
 	Bots    []Choice
 	Actions []Choice
+	Targets []Choice // of App tools, to choose from
 }
 
 // View makes the page.

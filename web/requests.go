@@ -108,6 +108,8 @@ type Request struct {
 	Stale     bool     // the answer that was just sent did not count
 	Work      *WorkRow // that would start or go on, as it stands now
 	Continues bool     // it asks whether work goes on past a limit
+	Named     bool     // Tool is the name of a Bot
+	Sends     bool     // its arguments go out as they are
 }
 
 // Part makes the Request alone.

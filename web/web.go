@@ -102,6 +102,7 @@ type Fault struct {
 	Title  string
 	Detail string
 	Errors []FaultAt
+	Sent   bool // a form was sent, which the browser still has
 }
 
 // FaultAt is one thing that does not fit in a form.
@@ -132,7 +133,7 @@ var menuGroups = []group{
 	{"Now", []entry{{"requests", "/", "Requests", false}, {"chats", "/chats", "Chats", false}, {"work", "/work", "Work", false}, {"triggers", "/triggers", "Triggers", false}}},
 	{"Who may what", []entry{{"bots", "/bots", "Bots", false}, {"apps", "/apps", "Apps", false}, {"grants", "/grants", "Grants", false}, {"rules", "/rules", "Rules", false}}},
 	{"Looking back", []entry{{"history", "/history", "History", false}, {"usage", "/usage", "Usage", false}, {"audit", "/audit", "Audit", true}}},
-	{"Organization", []entry{{"settings", "/settings", "Settings", true}, {"tokens", "/tokens", "Tokens", true}}},
+	{"Organization", []entry{{"webhooks", "/webhooks", "Notifications", false}, {"settings", "/settings", "Settings", true}, {"tokens", "/tokens", "Tokens", true}}},
 }
 
 // menu gives the entries that a person may follow.

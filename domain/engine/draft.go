@@ -112,9 +112,18 @@ func (d *draft) request(r *domain.Request) {
 	if r.Decision != nil {
 		data["decision"] = r.Decision
 	}
+	if r.Second != "" {
+		data["secondMember"] = r.Second
+	}
 	d.event(kind, string(r.ID), data)
 	// In a Channel the Request is the author's, and its Chat another's.
 	d.commit.Events[len(d.commit.Events)-1].Member = r.Member
+	if r.Second == "" || r.Status == domain.RequestPending {
+		return
+	}
+	// It leaves two inboxes, and a Member hears of its own events alone.
+	d.event(kind, string(r.ID), data)
+	d.commit.Events[len(d.commit.Events)-1].Member = r.Second
 }
 
 // nearTimer is how far ahead a deadline is rung by the commit that makes it; later

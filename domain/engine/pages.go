@@ -58,3 +58,11 @@ func (e *Engine) UseOnce(ctx context.Context, p domain.Principal, key string) (b
 	}
 	return err == nil, err
 }
+
+// Unread gives what came to a Chat of the caller that its Turn has not read yet, in order.
+func (e *Engine) Unread(ctx context.Context, p domain.Principal, id domain.ChatID) ([]domain.Input, error) {
+	if _, err := e.Chat(ctx, p, id); err != nil {
+		return nil, err
+	}
+	return e.Store.Inbox(ctx, id)
+}

@@ -18,6 +18,15 @@
     if (s >= 3600) return Math.floor(s / 3600) + " h " + m + " min";
     return m + ":" + String(s % 60).padStart(2, "0") + " min";
   };
+  // soon looks at once when it is asked to, and then again at most every so many
+  // milliseconds: many events are one look, and events without end still let it look.
+  const soon = (look, apart) => {
+    let last = 0, timer = 0;
+    return () => {
+      if (timer) return;
+      timer = setTimeout(() => { timer = 0; last = Date.now(); look(); }, Math.max(0, last + apart - Date.now()));
+    };
+  };
   const set = (element, text) => { if (element.textContent !== text) element.textContent = text; };
   const tick = () => {
     const now = Date.now();
@@ -99,19 +108,17 @@
     busy = false;
     if (again) { again = false; refresh(); }
   };
-  let held = 0, timer = 0;
+  const relist = soon(() => refresh(), 250);
   const arrived = () => {
     const at = list();
     if (!at) return;
     if (at.matches(":hover") && ticks().some((t) => t.checked)) {
-      held++;
       const pill = $("#arrived");
       pill.hidden = false;
       set(pill, "Show what changed");
       return;
     }
-    clearTimeout(timer);
-    timer = setTimeout(refresh, 150); // many events, one look
+    relist();
   };
 
   // ---- Events of the server.
@@ -150,40 +157,37 @@
     if ($("#detail").firstElementChild === before) setTimeout(() => { if ($("#detail").firstElementChild === before) show(id); }, 2000);
   };
   const typing = () => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName) && document.activeElement.type !== "checkbox";
+  const forPeople = (ev) => ev.approver?._tag === "Person"; // what a Bot decides waits for nobody here
   live("request.pending", (ev) => {
     arrived();
-    if (list() && !$("#detail article") && !$("#detail form")) show(ev.subject);
-    if (!list()) bump(1);
+    const come = !$("#detail article") || ev.subject === shown(); // one that is shown came up from a Bot
+    if (list() && forPeople(ev) && come && !$("#detail form")) show(ev.subject);
+    if (!list()) bump(ev, 1);
   });
   live("request.decided", (ev) => {
     arrived();
     if (ev.subject === shown() && $("#detail article").dataset.open === "true" && !answering) show(ev.subject);
-    if (!list()) bump(-1);
+    if (!list()) bump(ev, -1);
   });
-  const bump = (by) => {
+  const bump = (ev, by) => {
+    if (!forPeople(ev)) return;
     const number = $(".badge")?.dataset.number;
     if (number && !number.endsWith("+")) wait(Math.max(0, Number(number) + by));
   };
-  let chatTimer = 0;
+  const talk = soon(() => htmx.ajax("GET", location.pathname, { target: "#chat", swap: "innerMorph", source: $("#chat") }), 250);
   for (const kind of ["message", "turn.status", "call.status"]) live(kind, (ev) => {
     const chat = $("#chat");
-    if (!chat || chat.dataset.chat !== ev.chat) return;
-    clearTimeout(chatTimer);
-    chatTimer = setTimeout(() => htmx.ajax("GET", location.pathname, { target: "#chat", swap: "innerMorph", source: chat }), 150);
+    if (chat && chat.dataset.chat === ev.chat) talk();
   });
 
   // Not while somebody has a form of it open.
-  let workTimer = 0;
-  const work = () => {
+  const work = soon(() => {
     const at = $("#work");
     if (!at) return;
-    if ($("details[open]", at) || at.contains(document.activeElement)) workTimer = setTimeout(work, 2000);
+    if ($("details[open]", at) || at.contains(document.activeElement)) setTimeout(work, 2000);
     else htmx.ajax("GET", location.pathname + location.search, { target: "#work", swap: "innerHTML", source: at });
-  };
-  for (const kind of ["delegation.status", "request.pending", "request.decided"]) live(kind, () => {
-    clearTimeout(workTimer);
-    workTimer = setTimeout(work, 300);
-  });
+  }, 300);
+  for (const kind of ["delegation.status", "request.pending", "request.decided"]) live(kind, work);
 
   let answering = false;
   document.addEventListener("htmx:before:request", (e) => { if (e.target.matches?.("form.answer, form.bulk-form")) answering = true; });
@@ -193,9 +197,12 @@
     refresh();
   });
   document.addEventListener("htmx:after:swap", () => { mark(); count(); tick(); });
-  document.addEventListener("htmx:after:request", (e) => { if (e.detail?.ctx?.response?.status < 400) $("#toast")?.replaceChildren(); });
+  // What the page asks by itself neither hides what was wrong nor says that it could not:
+  // it is tried again.
+  const byItself = (e) => /^(live|list|detail|chat|work)$/.test(e.target.id);
+  document.addEventListener("htmx:after:request", (e) => { if (e.detail?.ctx?.response?.status < 400 && !byItself(e)) $("#toast")?.replaceChildren(); });
   document.addEventListener("htmx:error", (e) => {
-    if (/^(live|list|detail|chat|work)$/.test(e.target.id)) return; // tried again by itself
+    if (byItself(e)) return;
     const p = document.createElement("p");
     p.className = "notice bad";
     p.textContent = "The server could not be reached. Try again.";
@@ -203,7 +210,7 @@
   });
   document.addEventListener("change", (e) => { if (e.target.closest("#selection")) count(); });
   document.addEventListener("click", (e) => {
-    if (e.target.id === "arrived") { held = 0; refresh(); }
+    if (e.target.id === "arrived") refresh();
     if (e.target.id === "equal") {
       const first = ticks().find((t) => t.checked)?.closest(".row") || $("#list .row.here");
       for (const r of rows()) if (r.dataset.like === first?.dataset.like) $("input", r).checked = true;

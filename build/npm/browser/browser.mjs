@@ -50,11 +50,11 @@ export const waiting = (chat, n = 1) => until(`${n} Requests wait for the person
 
 // open gives a page that is signed in and reports every fault that the browser sees.
 // expected lists statuses of answers that a test brings about; broken allows a line
-// that breaks.
+// that breaks; as is the token of somebody else.
 let session;
 export const open = async (options = {}) => {
-  const { expected = [], broken = false, ...rest } = options;
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light", reducedMotion: "reduce", storageState: session, ...rest });
+  const { expected = [], broken = false, as, ...rest } = options;
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light", reducedMotion: "reduce", storageState: as ? undefined : session, ...rest });
   await context.addInitScript(() => {
     addEventListener("securitypolicyviolation", (e) => console.error("CSP violation: " + e.violatedDirective + " " + e.blockedURI));
     globalThis.shifted = 0;
@@ -76,15 +76,15 @@ export const open = async (options = {}) => {
     if (expected.some((status) => m.text().includes(`status of ${status} `)) || /net::ERR_|Failed to fetch/.test(m.text()) && broken) return;
     fail(`the browser says: ${m.text()} (${m.location().url})`);
   });
-  if (session) {
+  if (session && !as) {
     await page.goto(base + "/");
     return page;
   }
   await page.goto(base + "/login");
-  await page.fill("#token", token);
+  await page.fill("#token", as ?? token);
   await page.click("button.primary");
   await page.locator("#list").waitFor();
-  session = await context.storageState();
+  if (!as) session = await context.storageState();
   return page;
 };
 

@@ -157,6 +157,51 @@ await scenario("what happens while the line is broken is not missed", async () =
   await page.context().close();
 });
 
+await scenario("the number in the menu counts what waits for the person alone", async () => {
+  const editor = await api("POST", "/v1/bots", { name: "Editor", role: "Looks first", instructions: "/decide allow once It is fine." });
+  const helper = await api("POST", "/v1/bots", { name: "Helper", role: "Helps", instructions: "", owner: editor.id });
+  const page = await open();
+  await page.goto(base + "/bots");
+  const number = async () => Number(await page.locator(".wide-menu .badge").getAttribute("data-number"));
+  const before = await number();
+  await page.locator("#live[data-htmx-powered]").waitFor({ state: "attached" });
+  const [request] = await waiting(await tell(mail("up@example.test"), { bot: helper.id })); // a Bot has it first
+  equal("endorsements", request.endorsements.length, 1);
+  const [last] = await waiting(await tell(mail("last@example.test"))); // its event comes after those
+  await until("both are counted", async () => (await number()) >= before + 2);
+  equal("the number", await number(), before + 2);
+  for (const r of [request, last]) await api("POST", "/v1/requests/" + r.id, { expected: r.revision, decision: "deny" });
+  await until("both are gone", async () => (await number()) <= before);
+  equal("the number after", await number(), before);
+
+  // The empty inbox waits for what the person can answer, and passes by what a Bot denies.
+  await page.goto(base + "/");
+  equal("what waits", await page.locator("#list .row").count(), 0);
+  await page.locator("#live[data-htmx-powered]").waitFor({ state: "attached" });
+  const strict = await api("POST", "/v1/bots", { name: "Strict", role: "Denies", instructions: "/decide deny once No." });
+  const below = await api("POST", "/v1/bots", { name: "Below", role: "Asks", instructions: "", owner: strict.id });
+  const chat = await tell(mail("never@example.test"), { bot: below.id });
+  await until("a Bot denied it", async () => (await api("GET", `/v1/chats/${chat}/turns`)).every((t) => t.status === "Completed"));
+  const [mine] = await waiting(await tell(mail("mine@example.test")));
+  await page.locator(`#detail [data-request="${mine.id}"]`).waitFor();
+  await api("POST", "/v1/requests/" + mine.id, { expected: 0, decision: "deny" });
+  await page.context().close();
+});
+
+await scenario("events without end do not keep a new Request away", async () => {
+  const page = await open();
+  const [shown] = await waiting(await tell(mail("first@example.test")));
+  await page.goto(base + "/requests/" + shown.id);
+  await page.locator("#live[data-htmx-powered]").waitFor({ state: "attached" });
+  const more = await page.evaluateHandle(() => setInterval(() => document.getElementById("live")
+    .dispatchEvent(new CustomEvent("request.pending", { bubbles: true, detail: { data: "{}" } })), 20));
+  const [request] = await waiting(await tell(mail("second@example.test")));
+  await page.locator("#row-" + request.id).waitFor({ timeout: 10_000 });
+  await page.evaluate((timer) => clearInterval(timer), more);
+  for (const r of [shown, request]) await api("POST", "/v1/requests/" + r.id, { expected: 0, decision: "deny" });
+  await page.context().close();
+});
+
 await scenario("without scripts the pages answer too", async () => {
   const page = await open({ javaScriptEnabled: false });
   const [request] = await waiting(await tell(mail("plain@example.test")));

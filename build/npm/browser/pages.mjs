@@ -32,11 +32,16 @@ const [wanted] = await waiting(await tell(`/call openbot_delegate ${JSON.stringi
 const trigger = await api("POST", "/v1/triggers", { name: hostile.replaceAll("\n", " ").slice(0, 150), cron: "0 9 * * 1-5", timeZone: "Europe/Berlin", task: hostile });
 await api("POST", "/v1/triggers", { name: "From outside", kind: "webhook", task: hostile });
 
+// A receiver that takes nothing: its messages stay, with what became of them.
+const hook = await api("POST", "/v1/webhooks", { url: `${base}/hook/${"long".repeat(40)}?key=sesame`, events: ["request.pending", "request.decided", "request.expiring", "request.escalated", "delegation.paused", "delegation.ended"], organization: true });
+await tell(call("desk__send_email", { to: hostile, subject: "x", body: "y" }, hostile));
+await until("a message was tried", async () => (await api("GET", `/v1/webhooks/${hook.id}/deliveries`)).some((d) => d.tries > 0 && d.outcome));
+
 const pages = { requests: "/", request: "/requests/" + odd.id, whole: "/requests/" + odd.id + "?whole=1", deep: "/requests/" + nested.id, program: "/requests/" + coded.id,
   plan: "/requests/" + planned.id, decided: "/requests/" + echo.id, selected: `/requests/selected?id=${odd.id}&id=${nested.id}`, chats: "/chats", chat: "/chats/" + chat, answered: "/chats/" + answered, bots: "/bots", bot: "/bots/" + bot.id,
   apps: "/apps", app: "/apps/" + connection, grants: "/grants", revoked: "/grants?revoked=true", rules: "/rules", history: "/history", settings: "/settings", tokens: "/tokens", docs: "/docs",
   work: `/work?open=${work.id}`, "work-chat": "/chats/" + giving, "work-own": "/chats/" + work.chat, continue: "/requests/" + work.pause.request, give: "/requests/" + wanted.id,
-  usage: "/usage", audit: "/audit", triggers: "/triggers", trigger: "/triggers/" + trigger.id };
+  usage: "/usage", audit: "/audit", triggers: "/triggers", trigger: "/triggers/" + trigger.id, webhooks: "/webhooks", webhook: "/webhooks/" + hook.id };
 
 for (const scheme of ["light", "dark"]) for (const width of [1280, 360]) {
   await scenario(`every page, ${scheme}, ${width} px`, async () => {

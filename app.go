@@ -216,7 +216,7 @@ func (a *App) openServer(secret config.Secret) error {
 	a.session = []byte(secret.Reveal())
 	options := api.Options{Engine: a.engine, Logger: a.log, Registry: a.registry, Version: version, QueueReady: a.queue.Ping,
 		SessionKey: a.session, Stopping: a.life,
-		Monitoring: func(readOnly bool) http.Handler { return a.queue.Monitor("/monitoring", readOnly) }}
+		PublicURL: a.options.Config.PublicURL, TrustedProxies: a.options.Config.Proxies(), Monitoring: a.queue.Monitor}
 	handler, err := api.New(options)
 	if err != nil {
 		return err

@@ -3,9 +3,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"openbot/apps/appstest"
@@ -39,25 +41,43 @@ func goesOn(t *testing.T, c *client, app *appstest.App, chat, turn string) {
 	c.awaitChained()
 }
 
-// The backup of docs/operations.md: a dump of the running database, restored into
-// another cluster, beside a Redis that knows nothing.
+// pasted runs commands of a document as they stand there.
+func pasted(t *testing.T, commands string, environment ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", commands)
+	cmd.Env = environment
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("what docs/operations.md says does not work: %v\n%s%s", err, commands, out)
+	}
+}
+
+// The backup of docs/operations.md, with its own commands: a dump of the running
+// database, restored into another cluster, beside a Redis that knows things of its own.
 func TestADumpRestoredElsewhereGoesOn(t *testing.T) {
 	b := newBackend(t)
 	folder, err := services.FindPostgres()
 	must(t, err)
-	for _, name := range []string{"pg_dump", "pg_restore"} {
-		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
-			t.Skipf("%s is not installed: backup and restore are NOT tested", name)
+	bin := t.TempDir()
+	for _, program := range []string{filepath.Join(folder, "pg_dump"), filepath.Join(folder, "pg_restore"), "redis-cli"} {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Skipf("%s is not installed: backup and restore are NOT tested", program)
 		}
+		must(t, os.Symlink(path, filepath.Join(bin, filepath.Base(program))))
 	}
+	must(t, os.WriteFile(filepath.Join(bin, "openbot"), []byte("#!/bin/sh\n"+asProgram+"=1 exec "+os.Args[0]+" \"$@\"\n"), 0o700))
+	commands := blocks(t, "docs/operations.md", "Backup and restore")
+	if len(commands) != 2 {
+		t.Fatalf("docs/operations.md has %d blocks of commands for backup and restore, this test knows 2", len(commands))
+	}
+	here := t.TempDir()
+	environment := []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "OPENBOT_DATA=" + here, "OPENBOT_SECRET_KEY=a secret key of tests, 32 characters at least"}
+
 	app := appstest.New(t)
 	c, _, stop := startServe(t, b.settings(t.TempDir()))
 	chat, turn := waiting(t, c, app)
-	dump := filepath.Join(t.TempDir(), "openbot.dump")
-	out, err := exec.Command(filepath.Join(folder, "pg_dump"), "--format=custom", "--no-owner", "--file="+dump, b.database).CombinedOutput()
-	if err != nil {
-		t.Fatalf("pg_dump: %v: %s", err, out)
-	}
+	head := c.call("GET", "/v1/audit/head", nil, 200)
+	pasted(t, "cd "+here+"; "+commands[0], append(environment, "DATABASE_URL="+b.database)...)
 	stop() // what comes after the dump is lost
 
 	other, err := services.StartPostgres("", services.PostgresOptions{})
@@ -65,14 +85,9 @@ func TestADumpRestoredElsewhereGoesOn(t *testing.T) {
 	t.Cleanup(func() { must(t, other.Stop()) })
 	address, err := other.NewDatabase("restored")
 	must(t, err)
-	out, err = exec.Command(filepath.Join(folder, "pg_restore"), "--no-owner", "--exit-on-error", "--dbname="+address, dump).CombinedOutput()
-	if err != nil {
-		t.Fatalf("pg_restore: %v: %s", err, out)
-	}
-	redis, err := services.StartRedis("", services.RedisOptions{})
-	must(t, err)
-	t.Cleanup(func() { must(t, redis.Stop()) })
-	restored := backend{name: "PostgreSQL", database: address, redis: redis.URL(), server: redis}
+	restored := backend{name: "PostgreSQL", database: address, redis: b.redis, server: b.server}
+	pin := fmt.Sprintf("%.0f:%s", head["count"], head["hash"])
+	pasted(t, "cd "+here+"; "+strings.ReplaceAll(commands[1], "COUNT:HASH", pin), append(environment, "DATABASE_URL="+address, "REDIS_URL="+b.redis)...)
 	data := t.TempDir()
 	c, _, stop = startServe(t, restored.settings(data))
 	goesOn(t, c, app, chat, turn)
@@ -92,8 +107,9 @@ func TestACopiedDataFolderGoesOn(t *testing.T) {
 	c, _, stop := startServe(t, cfg)
 	chat, turn := waiting(t, c, app)
 	stop()
-	must(t, os.CopyFS(second, os.DirFS(first)))
-	must(t, os.Chmod(filepath.Join(second, "secret.key"), 0o600)) // the copy is open to everybody, and so refused
+	if out, err := exec.Command("cp", "-a", first, second).CombinedOutput(); err != nil {
+		t.Fatalf("cp -a: %v: %s", err, out)
+	}
 	cfg.Data = second
 	c, _, _ = startServe(t, cfg)
 	goesOn(t, c, app, chat, turn)

@@ -15,9 +15,23 @@ import (
 	"openbot/apps/appstest"
 )
 
-// inBrowser runs a script of build/npm/browser in a real browser against a server of
-// its own. Each line that it prints with FAIL is a fault.
-func inBrowser(t *testing.T, script string, more ...string) {
+// direct gives a server of its own that a browser reaches by itself.
+func direct(t *testing.T) *client {
+	t.Helper()
+	c, _, _ := startServe(t, backend{}.settings(t.TempDir()))
+	return c
+}
+
+// underAPath gives one that a browser reaches through a proxy, under a path.
+func underAPath(t *testing.T) *client {
+	t.Helper()
+	_, c := behindProxy(t, true)
+	return c
+}
+
+// inBrowser runs a script of build/npm/browser in a real browser against a server that
+// start gives. Each line that it prints with FAIL is a fault.
+func inBrowser(t *testing.T, start func(*testing.T) *client, script string, more ...string) {
 	t.Helper()
 	chromium := os.Getenv("OPENBOT_TEST_CHROMIUM")
 	if chromium == "" {
@@ -29,7 +43,7 @@ func inBrowser(t *testing.T, script string, more ...string) {
 		must(t, err)
 	}
 	app := appstest.New(t)
-	c, _, _ := startServe(t, backend{}.settings(t.TempDir()))
+	c := start(t)
 	c.connect("desk", app.URL)
 	folder, err := filepath.Abs("screenshots")
 	must(t, err)
@@ -61,19 +75,19 @@ func inBrowser(t *testing.T, script string, more ...string) {
 // without scripts.
 func TestTheInboxInABrowser(t *testing.T) {
 	t.Parallel()
-	inBrowser(t, "inbox.mjs")
+	inBrowser(t, direct, "inbox.mjs")
 }
 
 // A person stops work with a question, instructs it, stops it, and sees what others did.
 func TestWorkInABrowser(t *testing.T) {
 	t.Parallel()
-	inBrowser(t, "work.mjs")
+	inBrowser(t, direct, "work.mjs")
 }
 
-// Every page fits, is accessible and harmless, whatever stands in it.
+// Every page fits, is accessible and harmless, whatever stands in it; here behind a proxy.
 func TestEveryPageInABrowser(t *testing.T) {
 	t.Parallel()
-	inBrowser(t, "pages.mjs")
+	inBrowser(t, underAPath, "pages.mjs")
 }
 
 // The tour can be walked, and docs/tour.md shows each of its pictures. With
@@ -85,7 +99,7 @@ func TestTheTour(t *testing.T) {
 	if os.Getenv("OPENBOT_TOUR") != "" {
 		folder = shown
 	}
-	inBrowser(t, "tour.mjs", "OPENBOT_TEST_TOUR="+folder)
+	inBrowser(t, direct, "tour.mjs", "OPENBOT_TEST_TOUR="+folder)
 	text, err := os.ReadFile("docs/tour.md")
 	must(t, err)
 	taken, err := os.ReadDir(folder)

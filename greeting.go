@@ -9,8 +9,8 @@ import (
 	"openbot/api"
 )
 
-// greet prints, once, where the server is, the token of a first start, and three
-// commands to try in the Chat that the first start made.
+// greet prints, once, where the server is, the token of a first start, and what
+// to paste into a terminal to try the Chat that the first start made.
 func (a *App) greet(secret, chat string) {
 	out := a.options.Out
 	if out == nil {
@@ -33,24 +33,29 @@ func (a *App) greet(secret, chat string) {
 		return
 	}
 	fmt.Fprintf(out, `
-To try it, open another terminal and paste these two lines first:
+To try it, open another terminal and paste these four lines first:
 
-  export OPENBOT=%s OPENBOT_TOKEN='%s'
+  export OPENBOT=%s OPENBOT_TOKEN='%s' CHAT=%s
   ob() { curl -sS -H "Authorization: Bearer $OPENBOT_TOKEN" -H 'Content-Type: application/json' "$OPENBOT$1" "${@:2}"; echo; }
+  say() { local text=${1//\\/\\\\}; text=${text//\"/\\\"}; ob "/v1/chats/$CHAT/messages" -d "{\"text\":\"$text\"}"; }
+  waits() { until ob '/v1/requests?status=pending' | grep -o 'req_[0-9a-f]*' | head -1 | grep .; do sleep 0.2; done; }
 
 1. Ask your Bot for a mail. The call of the example App waits for you:
 
-  ob /v1/chats/%s/messages -d '{"text":"/call example__send_email {\"to\":\"ops@example.test\",\"subject\":\"Hello\",\"body\":\"My first mail.\",\"openbot_reason\":\"You asked for it.\"}"}'
+  say '/call example__send_email {"to":"ops@example.test","subject":"Hello","body":"My first mail.","openbot_reason":"You asked for it."}'
 
 2. See what waits, and allow it (or do it at %s):
 
-  ob '/v1/requests?status=pending'; ob /v1/requests/$(ob '/v1/requests?status=pending' | grep -o 'req_[0-9a-f]*' | head -1) -d '{"expected":0,"decision":"allow"}'
+  ob /v1/requests/$(waits)
+  ob /v1/requests/$(waits) -d '{"expected":0,"decision":"allow"}'
 
 3. Read what became of it:
 
-  ob /v1/chats/%s/turns
+  ob /v1/chats/$CHAT/turns
 
-`, address, secret, chat, address, chat)
+README.md goes on from here, with Rules, given work and a real model.
+
+`, address, secret, chat, address)
 }
 
 // reachable is the address as a person on this machine would type it.

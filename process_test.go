@@ -33,8 +33,8 @@ type process struct {
 	cmd *exec.Cmd
 }
 
-// startProcess starts this test binary as openbot with a role.
-func startProcess(t *testing.T, b backend, role, listen string) *process {
+// startProcess starts this test binary as openbot with a role, and with more variables.
+func startProcess(t *testing.T, b backend, role, listen string, more ...string) *process {
 	t.Helper()
 	p := &process{t: t, role: role, log: io.Discard, env: []string{
 		asProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "OPENBOT_DATA=" + t.TempDir(),
@@ -42,6 +42,7 @@ func startProcess(t *testing.T, b backend, role, listen string) *process {
 		"OPENBOT_APPS_ALLOW_PRIVATE=true", "OPENBOT_LISTEN=" + listen,
 		"DATABASE_URL=" + b.database, "REDIS_URL=" + b.redis,
 	}}
+	p.env = append(p.env, more...)
 	if testing.Verbose() {
 		p.log = t.Output()
 	}
@@ -69,6 +70,16 @@ func (p *process) kill() {
 	}
 	_ = p.cmd.Process.Signal(syscall.SIGKILL)
 	_ = p.cmd.Wait()
+	p.cmd = nil
+}
+
+// stop ends the process as an operator does.
+func (p *process) stop() {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	must(p.t, p.cmd.Process.Signal(syscall.SIGTERM))
+	must(p.t, p.cmd.Wait())
 	p.cmd = nil
 }
 

@@ -22,11 +22,12 @@ type traceSink struct {
 	mu    sync.Mutex
 	raw   strings.Builder
 	spans []*otlp.Span
+	roles map[*otlp.Span]string // of the process that each span comes from
 }
 
 func newTraceSink(t *testing.T) *traceSink {
 	t.Helper()
-	r := &traceSink{}
+	r := &traceSink{roles: map[*otlp.Span]string{}}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		var sent collector.ExportTraceServiceRequest
@@ -40,6 +41,13 @@ func newTraceSink(t *testing.T) *traceSink {
 		for _, resource := range sent.ResourceSpans {
 			for _, scope := range resource.ScopeSpans {
 				r.spans = append(r.spans, scope.Spans...)
+				for _, s := range scope.Spans {
+					for _, a := range resource.Resource.GetAttributes() {
+						if a.Key == "openbot.role" {
+							r.roles[s] = a.Value.GetStringValue()
+						}
+					}
+				}
 			}
 		}
 	}))

@@ -167,7 +167,7 @@ var styleName = regexp.MustCompile(`/style-[0-9a-f]+\.css +`)
 // a new route or a changed right shows.
 func TestWhoMayCallWhat(t *testing.T) {
 	h := newHouse(t, func(o *api.Options) {
-		o.Monitoring = func(bool) http.Handler { return http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}) }
+		o.Monitoring = func(string, bool) http.Handler { return http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}) }
 	})
 	h.connect()
 	_, reader := h.token(`["read","*"]`)

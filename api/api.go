@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"openbot/domain/engine"
+	"openbot/web"
 )
 
 // Options are what the HTTP door is made of.
@@ -24,8 +25,9 @@ type Options struct {
 	Engine *engine.Engine
 	// Logger gets one line for each request; nil discards them.
 	Logger *slog.Logger
-	// Monitoring gives the queue's own pages, which stand at /monitoring; nil for none.
-	Monitoring func(readOnly bool) http.Handler
+	// Monitoring gives the queue's own pages for the path under which browsers see them,
+	// /monitoring below that of PublicURL; nil for none.
+	Monitoring func(rootPath string, readOnly bool) http.Handler
 	// QueueReady reports whether the queue answers; nil means that it does.
 	QueueReady func(ctx context.Context) error
 	// Registry holds the metrics; nil makes one.
@@ -35,6 +37,10 @@ type Options struct {
 	// TrustedProxies are addresses or networks whose X-Forwarded-For is believed; none
 	// when empty.
 	TrustedProxies []string
+	// PublicURL is where people reach the server, with the path under which a proxy shows
+	// it, if any. Forms from there are taken whatever Host the proxy sends. Empty means the
+	// address that each caller used.
+	PublicURL string
 	// SessionKey seals the cookies of the plain page; at least 16 bytes. Empty makes a
 	// key that ends with the process, and the sessions with it.
 	SessionKey []byte
@@ -54,6 +60,8 @@ type server struct {
 	limits  limits
 	session *sessions
 	origins *http.CrossOriginProtection
+	place   place
+	site    *web.Site
 }
 
 var ginMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
@@ -79,6 +87,15 @@ func New(o Options) (http.Handler, error) {
 	}
 	s := &server{Options: o, origins: http.NewCrossOriginProtection()}
 	var err error
+	if s.place, err = placeOf(o.PublicURL); err != nil {
+		return nil, err
+	}
+	if s.place.origin != "" {
+		if err := s.origins.AddTrustedOrigin(s.place.origin); err != nil {
+			return nil, fmt.Errorf("trust the forms of the public address: %w", err)
+		}
+	}
+	s.site = web.NewSite(s.place.root)
 	if s.metrics, err = newMetrics(o.Registry); err != nil {
 		return nil, fmt.Errorf("register the HTTP metrics: %w", err)
 	}
@@ -108,7 +125,10 @@ func New(o Options) (http.Handler, error) {
 	}
 	r.GET("/metrics", gin.WrapH(promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{})))
 	s.monitoring(r)
-	return r, nil
+	if err := s.place.fits(r.Routes()); err != nil {
+		return nil, err
+	}
+	return s.place.below(r), nil
 }
 
 func (s *server) routes() {

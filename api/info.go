@@ -13,6 +13,7 @@ import (
 type info struct {
 	requestID string
 	url       *url.URL
+	root      string // the path before every address that a browser gets
 	route     *route
 	principal domain.Principal
 	origin    *engine.Origin // who calls from where, for the audit log

@@ -18,7 +18,7 @@ import (
 // every answer, one line in the log, the metrics, and panics.
 func (s *server) outermost(gc *gin.Context) {
 	began := time.Now()
-	i := &info{requestID: requestID(gc.Request.Header), url: gc.Request.URL}
+	i := &info{requestID: requestID(gc.Request.Header), url: gc.Request.URL, root: s.place.root}
 	i.origin = &engine.Origin{Address: gc.ClientIP(), HTTPRequest: i.requestID}
 	gc.Request = gc.Request.WithContext(engine.WithOrigin(withInfo(gc.Request.Context(), i), i.origin))
 	// Set for every request: a deadline stays on a connection that is used again.

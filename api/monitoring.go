@@ -19,8 +19,8 @@ func (s *server) monitoring(r *gin.Engine) {
 	if s.Monitoring == nil {
 		return
 	}
-	acting := s.origins.Handler(s.Monitoring(false))
-	reading := s.origins.Handler(s.Monitoring(true))
+	acting := s.origins.Handler(s.Monitoring(s.place.root+"/monitoring", false))
+	reading := s.origins.Handler(s.Monitoring(s.place.root+"/monitoring", true))
 	show := func(gc *gin.Context) {
 		ctx, cancel := context.WithTimeout(gc.Request.Context(), requestTimeout)
 		defer cancel()
@@ -35,13 +35,17 @@ func (s *server) monitoring(r *gin.Engine) {
 		infoFrom(ctx).identified(p)
 		gc.Request.Body = http.MaxBytesReader(gc.Writer, gc.Request.Body, maxBody)
 		gc.Writer.Header().Set("Content-Security-Policy", monitoringPolicy)
+		// These pages know themselves by their whole path.
+		seen, address := *gc.Request, *gc.Request.URL
+		address.Path, address.RawPath = s.place.root+address.Path, ""
+		seen.URL = &address
 		if p.HasRole(domain.RoleAdmin) {
-			acting.ServeHTTP(gc.Writer, gc.Request)
+			acting.ServeHTTP(gc.Writer, &seen)
 		} else {
-			reading.ServeHTTP(gc.Writer, gc.Request)
+			reading.ServeHTTP(gc.Writer, &seen)
 		}
 	}
-	r.GET("/monitoring", func(gc *gin.Context) { gc.Redirect(http.StatusFound, "/monitoring/") })
+	r.GET("/monitoring", func(gc *gin.Context) { gc.Redirect(http.StatusFound, at(gc, "/monitoring/")) })
 	r.Any("/monitoring/*any", show)
 }
 

@@ -15,8 +15,13 @@ func (s *server) document() huma.Config {
 	if version == "" {
 		version = "0.0.0"
 	}
+	var servers []*huma.Server // without one it is the host of the document
+	if s.place.root != "" {
+		servers = []*huma.Server{{URL: s.place.root}}
+	}
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
+			Servers: servers,
 			OpenAPI: "3.1.0",
 			Info: &huma.Info{
 				Title:   "OpenBot",

@@ -58,7 +58,7 @@ func (s *server) answerOne(ctx context.Context, gc *gin.Context, p domain.Princi
 	}
 	whole := gc.Request.PostForm.Get("whole") != ""
 	if !fromScript(gc) {
-		gc.Redirect(http.StatusSeeOther, back(id, stale, whole))
+		gc.Redirect(http.StatusSeeOther, at(gc, back(id, stale, whole)))
 		return nil
 	}
 	detail, err := s.requestDetail(ctx, p, id, whole)

@@ -110,7 +110,7 @@ func (s *server) linesOf(items []domain.Item, calls map[domain.CallID]domain.Cal
 		if call, ok := calls[i.Call]; ok {
 			if !shown[call.ID] {
 				shown[call.ID] = true
-				lines = append(lines, web.Line{Sequence: i.Sequence, Kind: "call", At: moment(i.CreatedAt, now), Call: callLine(call, p, n)})
+				lines = append(lines, web.Line{Sequence: i.Sequence, Kind: "call", At: moment(i.CreatedAt, now), Call: callLine(call, p, n, i.Sequence == whole)})
 			}
 			continue
 		}
@@ -158,14 +158,17 @@ func (s *server) unreadLines(waiting []domain.Input, p domain.Principal, n names
 	return lines
 }
 
-func callLine(c domain.Call, p domain.Principal, n names) *web.CallLine {
+func callLine(c domain.Call, p domain.Principal, n names, whole bool) *web.CallLine {
 	l := &web.CallLine{Name: c.Name, Status: string(c.Status), Request: string(c.Request), Within: c.Parent != "",
-		Program: c.Kind == domain.CallProgram, Fields: web.Arguments(rawJSON(c.Arguments), false), Result: c.Result}
+		Program: c.Kind == domain.CallProgram, Fields: web.Arguments(rawJSON(c.Arguments), whole), Result: c.Result}
 	if len(l.Fields) == 1 && l.Fields[0].Kind == "empty" {
 		l.Fields = nil
 	}
-	if len(l.Result) > shownResult {
-		l.ResultCut = len(l.Result)
+	for _, f := range l.Fields {
+		l.Cut = l.Cut || f.Cut
+	}
+	if len(l.Result) > shownResult && !whole {
+		l.Cut, l.ResultCut = true, len(l.Result)
 		l.Result = strings.ToValidUTF8(l.Result[:shownResult], "")
 	}
 	if d := c.Decided; d != nil {

@@ -97,7 +97,7 @@ func (s *server) login(ctx context.Context, gc *gin.Context) error {
 		}
 	}
 	http.SetCookie(gc.Writer, s.cookie(gc, s.session.seal(strings.TrimSpace(secret), time.Now().Add(sessionTime))))
-	gc.Redirect(http.StatusSeeOther, "/")
+	gc.Redirect(http.StatusSeeOther, at(gc, "/"))
 	return nil
 }
 
@@ -109,6 +109,6 @@ func (s *server) logout(ctx context.Context, gc *gin.Context) error {
 		}
 	}
 	http.SetCookie(gc.Writer, s.cookie(gc, ""))
-	gc.Redirect(http.StatusSeeOther, "/")
+	gc.Redirect(http.StatusSeeOther, at(gc, "/"))
 	return nil
 }

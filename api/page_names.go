@@ -54,6 +54,9 @@ func (c *nameless) request(r domain.Request) {
 	if r.App != nil {
 		c.connection(r.App.Connection)
 	}
+	for _, source := range r.Taint {
+		c.connection(source.Connection)
+	}
 }
 
 func (c *nameless) target(capability domain.Capability) {

@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// rawPart is how much of the exact JSON and of a program a page shows that is not
+	// rawPart is how much of the exact JSON, and programPart how much of a program or a
+	// plan, in bytes, a page shows that is not
 	// the page of the whole, in bytes.
 	rawPart     = 8_000
 	programPart = 16_000
@@ -113,6 +114,9 @@ func requestView(r domain.Request, n names, now time.Time, p domain.Principal, w
 	}
 	if a := r.App; a != nil {
 		v.AppID, v.Revision, v.Digest = string(a.Connection), a.Revision, a.SHA256
+	}
+	if !whole && len(v.Plan) > programPart {
+		v.Plan, v.PlanCut = strings.ToValidUTF8(v.Plan[:programPart], ""), len(v.Plan)
 	}
 	if r.Code != nil {
 		v.Program = programView(*r.Code, whole)

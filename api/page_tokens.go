@@ -126,11 +126,15 @@ func (s *server) makeLink(ctx context.Context, gc *gin.Context, p domain.Princip
 	if err != nil {
 		return err
 	}
-	scheme := "http"
-	if secure(gc) {
-		scheme = "https"
+	origin := s.place.origin
+	switch {
+	case origin != "":
+	case secure(gc):
+		origin = "https://" + gc.Request.Host
+	default:
+		origin = "http://" + gc.Request.Host
 	}
-	v.Link = scheme + "://" + gc.Request.Host + s.session.link(infoFrom(ctx).secret, time.Now())
+	v.Link = origin + at(gc, s.session.link(infoFrom(ctx).secret, time.Now()))
 	return s.afterForm(ctx, gc, p, "tokens", v.View())
 }
 

@@ -81,7 +81,7 @@ func (s *server) showTrigger(ctx context.Context, gc *gin.Context, p domain.Prin
 	if err != nil {
 		return web.View{}, err
 	}
-	v := web.Trigger{TriggerRow: s.triggerRow(t, n), Webhook: t.Kind == domain.TriggerWebhook, Signal: "/v1/triggers/" + string(t.ID) + "/signal", Cron: t.Cron,
+	v := web.Trigger{TriggerRow: s.triggerRow(t, n), Webhook: t.Kind == domain.TriggerWebhook, Signal: infoFrom(ctx).root + "/v1/triggers/" + string(t.ID) + "/signal", Cron: t.Cron,
 		TimeZone: t.TimeZone, BotID: string(t.Bot), Chat: string(t.Chat), Task: t.Task, Work: string(t.LastWork), Saved: gc.Query("saved") != "",
 		Missed: []web.Choice{{Value: domain.MissedSkip, Label: "are let go"}, {Value: domain.MissedOnce, Label: "are made up for once", Picked: t.Missed == domain.MissedOnce}}}
 	if v.Bots, err = s.botChoices(ctx, p, string(t.Bot)); err != nil {
@@ -123,7 +123,7 @@ func (s *server) makeTrigger(ctx context.Context, gc *gin.Context, p domain.Prin
 	if err != nil {
 		return err
 	}
-	v.Fresh = &web.FreshSecret{Name: made.Name, Secret: secret, Signal: "/v1/triggers/" + string(made.ID) + "/signal"}
+	v.Fresh = &web.FreshSecret{Name: made.Name, Secret: secret, Signal: infoFrom(ctx).root + "/v1/triggers/" + string(made.ID) + "/signal"}
 	return s.afterForm(ctx, gc, p, "triggers", v.View())
 }
 

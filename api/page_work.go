@@ -258,6 +258,9 @@ func (s *server) workRow(v domain.DelegationView, n names, p domain.Principal) w
 	switch {
 	case !g.Open():
 		row.Result, row.Bad = strings.ToValidUTF8(cutText(g.Result, shownTask), ""), g.Status != domain.DelegationCompleted
+		if len(g.Result) > shownTask {
+			row.Rest = len(g.Result)
+		}
 	case held.Stopping != "":
 		row.Status, row.Hold = "stopping", "It is being stopped: calls that are out are waited for."
 	case g.Status == domain.DelegationAuthorizing:

@@ -24,7 +24,7 @@ func (s *server) pages(r *gin.Engine) error {
 		return err
 	}
 	r.GET("/openapi.json", func(gc *gin.Context) { gc.Data(http.StatusOK, "application/json", document) })
-	docs, err := docsPage(s.huma.OpenAPI()).View().Bytes(web.Shell{})
+	docs, err := s.site.Bytes(docsPage(s.huma.OpenAPI()).View(), web.Shell{})
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (s *server) formFits(ctx context.Context, gc *gin.Context) error {
 // write shows a view.
 func (s *server) write(gc *gin.Context, status int, v web.View, shell web.Shell) {
 	var b bytes.Buffer
-	if err := v.Write(&b, shell); err != nil {
+	if err := s.site.Write(&b, v, shell); err != nil {
 		panic("a page cannot be written: " + err.Error())
 	}
 	writePage(gc, status, shell.Nonce, b.Bytes())
@@ -232,9 +232,9 @@ func writePage(gc *gin.Context, status int, nonce string, body []byte) {
 // onward sends the browser on after a form: scripts follow the header.
 func onward(gc *gin.Context, to string) {
 	if fromScript(gc) {
-		gc.Header("HX-Redirect", to)
+		gc.Header("HX-Redirect", at(gc, to))
 		gc.Status(http.StatusNoContent)
 		return
 	}
-	gc.Redirect(http.StatusSeeOther, to)
+	gc.Redirect(http.StatusSeeOther, at(gc, to))
 }

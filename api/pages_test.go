@@ -264,7 +264,7 @@ func TestPagesNeedNobody(t *testing.T) {
 // The queue's pages: admins act, readers look, others stay out.
 func TestMonitoring(t *testing.T) {
 	h := newHouse(t, func(o *api.Options) {
-		o.Monitoring = func(readOnly bool) http.Handler {
+		o.Monitoring = func(_ string, readOnly bool) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/monitoring/panic" {
 					panic("hush")

@@ -76,10 +76,11 @@ func listOf[R, T any](ctx context.Context, list string, p Paged, rows []R, id fu
 
 // nextLink is the same address with other query values.
 func nextLink(ctx context.Context, change url.Values) string {
-	at := infoFrom(ctx).url
+	i := infoFrom(ctx)
+	at := i.url
 	query := at.Query()
 	for name, values := range change {
 		query[name] = values
 	}
-	return "<" + at.EscapedPath() + "?" + query.Encode() + `>; rel="next"`
+	return "<" + i.root + at.EscapedPath() + "?" + query.Encode() + `>; rel="next"`
 }

@@ -82,7 +82,11 @@ func (s *sessions) open(value string, now time.Time) (string, bool) {
 
 // cookie makes the session cookie; an empty value takes it away.
 func (s *server) cookie(gc *gin.Context, value string) *http.Cookie {
-	c := &http.Cookie{Name: sessionCookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	path := s.place.root
+	if path == "" {
+		path = "/"
+	}
+	c := &http.Cookie{Name: sessionCookie, Value: value, Path: path, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: secure(gc), MaxAge: int(sessionTime / time.Second)}
 	if value == "" {
 		c.MaxAge = -1

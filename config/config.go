@@ -14,9 +14,12 @@ type Config struct {
 	// Listen is the address of the API and the inbox, as host:port. Port 0 takes any
 	// free port.
 	Listen string `yaml:"listen"`
-	// PublicURL is where people reach the inbox, for links in notifications. Empty means
-	// that none are sent.
+	// PublicURL is where people reach the inbox, with the path under which a proxy shows it,
+	// if any. Empty means no path, and that no notifications are sent: they hold a link.
 	PublicURL string `yaml:"publicUrl"`
+	// TrustedProxies are the addresses or networks of the proxies before the server,
+	// separated by commas. What they say of a caller's address is believed. See Proxies.
+	TrustedProxies string `yaml:"trustedProxies"`
 	// Data is the folder of the SQLite file and of the keys that the server makes.
 	Data string `yaml:"data"`
 	// Token is the token of the first admin. Empty means that one is made and printed.

@@ -57,6 +57,7 @@ models:
   anthropic: {apiKey: file, baseUrl: http://file}
 apps: {allowPrivateNetworks: false, allowCommands: false}
 publicUrl: http://file
+trustedProxies: 10.0.0.1
 mail: {smtpUrl: "smtp://file", from: file@example.com}
 workers: 1
 secretKey: file-0123456789-0123456789-0123456789
@@ -67,7 +68,7 @@ tracesEndpoint: http://file
 		"DATABASE_URL=postgres://env/db", "REDIS_URL=rediss://env",
 		"OPENBOT_MODEL=openai:env", "OPENBOT_JUDGE_MODEL=anthropic:env", "OPENBOT_REVIEWER_MODEL=playbook",
 		"OPENAI_API_KEY=env1", "OPENAI_BASE_URL=http://env1", "ANTHROPIC_API_KEY=env2", "ANTHROPIC_BASE_URL=http://env2",
-		"OPENBOT_APPS_ALLOW_PRIVATE=true", "OPENBOT_APPS_ALLOW_COMMANDS=1", "OPENBOT_PUBLIC_URL=https://env.example",
+		"OPENBOT_APPS_ALLOW_PRIVATE=true", "OPENBOT_APPS_ALLOW_COMMANDS=1", "OPENBOT_PUBLIC_URL=https://env.example/in", "OPENBOT_TRUSTED_PROXIES=10.0.0.0/8, ::1",
 		"OPENBOT_SMTP_URL=smtps://env", "OPENBOT_MAIL_FROM=env@example.com", "OPENBOT_WORKERS=7",
 		"OPENBOT_SECRET_KEY=" + someKey, "OTEL_EXPORTER_OTLP_ENDPOINT=http://env3:4318",
 	}
@@ -92,6 +93,7 @@ tracesEndpoint: http://file
 		{got.Models.OpenAI.APIKey.Reveal(), "env1"}, {got.Models.OpenAI.BaseURL, "http://env1"},
 		{got.Models.Anthropic.APIKey.Reveal(), "env2"}, {got.Models.Anthropic.BaseURL, "http://env2"},
 		{got.SecretKey.Reveal(), someKey}, {got.TracesEndpoint, "http://env3:4318"},
+		{got.PublicURL, "https://env.example/in"}, {strings.Join(got.Proxies(), "|"), "10.0.0.0/8|::1"},
 	} {
 		if pair[0] != pair[1] {
 			t.Errorf("got %q, want %q", pair[0], pair[1])
@@ -135,6 +137,9 @@ func TestFaultsNameTheKeyAndTheReasonInOneLine(t *testing.T) {
 		"listen with bad port":   {environ: []string{"OPENBOT_LISTEN=localhost:http"}, want: []string{"port from 0 to 65535"}},
 		"listen with large port": {environ: []string{"OPENBOT_LISTEN=:65536"}, want: []string{"port from 0 to 65535"}},
 		"listen with bad host":   {environ: []string{"OPENBOT_LISTEN=a b:80"}, want: []string{"host name"}},
+		"path with a quote":      {environ: []string{`OPENBOT_PUBLIC_URL=https://bots.example/a"b`}, want: []string{"publicUrl (OPENBOT_PUBLIC_URL) must have a path of letters"}},
+		"path that goes up":      {environ: []string{"OPENBOT_PUBLIC_URL=https://bots.example/a/../b"}, want: []string{"publicUrl (OPENBOT_PUBLIC_URL) must have a path of letters"}},
+		"no proxy":               {environ: []string{"OPENBOT_TRUSTED_PROXIES=10.0.0.1,front"}, want: []string{`trustedProxies (OPENBOT_TRUSTED_PROXIES) must be addresses or networks such as 10.0.0.0/8, separated by commas, not "front"`}},
 		"short token":            {environ: []string{"OPENBOT_TOKEN=0123456789012345678901234567890"}, want: []string{"token (OPENBOT_TOKEN) must be 32 to 200"}},
 		"long token":             {environ: []string{"OPENBOT_TOKEN=" + strings.Repeat("x", 201)}, want: []string{"32 to 200"}},
 		"token with a space":     {environ: []string{"OPENBOT_TOKEN=" + strings.Repeat("x y", 20)}, want: []string{"visible"}},

@@ -18,6 +18,7 @@ type setting struct {
 var settings = []setting{
 	{"listen", "OPENBOT_LISTEN", func(c *Config) any { return &c.Listen }},
 	{"publicUrl", "OPENBOT_PUBLIC_URL", func(c *Config) any { return &c.PublicURL }},
+	{"trustedProxies", "OPENBOT_TRUSTED_PROXIES", func(c *Config) any { return &c.TrustedProxies }},
 	{"data", "OPENBOT_DATA", func(c *Config) any { return &c.Data }},
 	{"token", "OPENBOT_TOKEN", func(c *Config) any { return &c.Token }},
 	{"databaseUrl", "DATABASE_URL", func(c *Config) any { return &c.DatabaseURL }},

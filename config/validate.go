@@ -40,7 +40,8 @@ func (c Config) Validate() error {
 		}
 	}
 	check("listen", checkListen(c.Listen))
-	check("publicUrl", checkWebURL(c.PublicURL))
+	check("publicUrl", checkPublicURL(c.PublicURL))
+	check("trustedProxies", checkProxies(c.Proxies()))
 	check("data", checkData(c.Data))
 	check("token", checkToken(c.Token.Reveal()))
 	check("databaseUrl", checkServiceURL(c.DatabaseURL.Reveal(), "postgres", "postgresql"))

@@ -96,7 +96,8 @@ type CallLine struct {
 	Steps     []string
 	Fields    []Field
 	Result    string
-	ResultCut int
+	ResultCut int  // bytes of the whole result when Result is cut, or 0
+	Cut       bool // the arguments or the result are not all there
 	Program   bool
 	Within    bool // a program made it
 }

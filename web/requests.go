@@ -89,6 +89,7 @@ type Request struct {
 	Earlier   *Earlier
 	Program   *Program
 	Plan      string
+	PlanCut   int // bytes of the whole plan when Plan is not all of it, or 0
 	Reason    string
 	Supports  []Support
 	Verdict   *Verdict

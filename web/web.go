@@ -5,19 +5,8 @@
 package web
 
 import (
-	"bytes"
-	"embed"
-	"html/template"
-	"io"
 	"strings"
 )
-
-//go:embed template
-var files embed.FS
-
-var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"visible": Visible, "line": VisibleLine, "words": Words, "odd": Oddities, "within": inside, "bytes": Bytes, "menu": menu, "plural": Plural, "span": span,
-}).ParseFS(files, "template/*.html"))
 
 // Policy is the Content-Security-Policy of a page: its own style sheet, forms and
 // scripts that carry its nonce, and nothing else.
@@ -67,18 +56,6 @@ func (v View) IsPart() bool { return !strings.HasSuffix(v.name, ".html") }
 
 // IsNone reports whether there is nothing to show: the answer was given already.
 func (v View) IsNone() bool { return v.name == "" }
-
-// Write writes it, in the shell of the person who looks.
-func (v View) Write(w io.Writer, shell Shell) error {
-	return pages.ExecuteTemplate(w, v.name, page{Shell: shell, Title: plainTitle(v.title), Style: style, Icon: icon, Script: script, Data: v.data})
-}
-
-// Bytes gives it as it is written.
-func (v View) Bytes(shell Shell) ([]byte, error) {
-	var b bytes.Buffer
-	err := v.Write(&b, shell)
-	return b.Bytes(), err
-}
 
 // within is a part of a page with the shell that it stands in.
 type within struct {

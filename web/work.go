@@ -34,6 +34,7 @@ type WorkRow struct {
 	Cut      int    // bytes of the whole task when Whole is not all of it, or 0
 	Reason   string // the giving Bot's words
 	Result   string
+	Rest     int  // bytes of the whole result when Result is not all of it, or 0
 	Bad      bool // the result is an error
 	Chat     string
 	Request  string // that decides whether it starts or goes on, or ""

@@ -4,6 +4,7 @@
   "use strict";
   const $ = (selector, within = document) => within.querySelector(selector);
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const root = document.documentElement.dataset.root; // ends in a slash
 
   // ---- Times: countdowns and ages, from the server's numbers.
   const units = [[172800e3, 86400e3, "days"], [7200e3, 3600e3, "hours"], [120e3, 60e3, "minutes"], [0, 1e3, "s"]];
@@ -85,7 +86,7 @@
     if (!at) return;
     if (busy) { again = true; return; }
     busy = true;
-    const url = new URL(location.pathname.startsWith("/requests") ? "/" : location.href, location.origin);
+    const url = new URL(location.pathname.startsWith(root + "requests") ? root : location.href, location.origin);
     const search = $("#search")?.defaultValue;
     if (search) url.searchParams.set("q", search);
     if (shown()) url.searchParams.set("shown", shown());
@@ -139,7 +140,7 @@
     const fresh = old.cloneNode();
     fresh.removeAttribute("data-htmx-powered");
     fresh.classList.remove("htmx-request");
-    if (seen) fresh.setAttribute("hx-sse:connect", "/live?afterSequence=" + seen);
+    if (seen) fresh.setAttribute("hx-sse:connect", root + "live?afterSequence=" + seen);
     old.replaceWith(fresh);
     htmx.process(fresh);
   };
@@ -153,7 +154,7 @@
   document.addEventListener("htmx:sse:error", (e) => { if (e.detail?.status === 401) location.reload(); });
   const show = async (id) => {
     const before = $("#detail").firstElementChild;
-    await htmx.ajax("GET", "/requests/" + id, { target: "#detail", swap: "innerHTML", source: $("#detail") });
+    await htmx.ajax("GET", root + "requests/" + id, { target: "#detail", swap: "innerHTML", source: $("#detail") });
     if ($("#detail").firstElementChild === before) setTimeout(() => { if ($("#detail").firstElementChild === before) show(id); }, 2000);
   };
   const typing = () => /^(INPUT|TEXTAREA|SELECT)$/.test(document.activeElement?.tagName) && document.activeElement.type !== "checkbox";
@@ -218,7 +219,7 @@
     }
     const row = e.target.closest?.("#list .row a");
     if (row && !e.metaKey && !e.ctrlKey) $("#main").classList.add("picked");
-    if (e.target.closest?.("a.back") && list()) { e.preventDefault(); $("#main").classList.remove("picked"); history.replaceState(null, "", "/"); }
+    if (e.target.closest?.("a.back") && list()) { e.preventDefault(); $("#main").classList.remove("picked"); history.replaceState(null, "", root); }
     const copy = e.target.closest?.("[data-copy]");
     if (copy) navigator.clipboard?.writeText(document.getElementById(copy.dataset.copy).textContent).then(() => set(copy, "Copied"));
     const ask = e.target.closest?.("[data-confirm]");

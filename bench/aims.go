@@ -27,7 +27,7 @@ var aims = []aim{
 	{expiries, "answer to end meanwhile, p99", 250, false, "answer to end meanwhile, p99"},
 	{inboxPages, "first page, p99", 50, false, "inbox, first page, p99"},
 	{inboxPages, "next page, p99", 50, false, "inbox, next page, p99"},
-	{inboxPages, "live event, p99", 200, false, "inbox, live event, p99"},
+	{inboxPages, "new Request decided to its live event, p99", 200, false, "inbox, live event, p99"},
 }
 
 // aimOf gives the aim of a figure; nil when there is none.

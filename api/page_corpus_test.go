@@ -280,7 +280,7 @@ func (b *browser) harmless(t *testing.T, what, path string, page answer) {
 	if at := strings.IndexFunc(shown, unseen); at >= 0 {
 		t.Errorf("%s: %s holds a character that cannot be seen: %q", what, path, shown[max(0, at-40):min(len(shown), at+40)])
 	}
-	if found := notOurs.FindString(page.body); found != "" {
+	if found := notOurs.FindString(tagsOf(page.body)); found != "" {
 		t.Errorf("%s: %s holds %q", what, path, found)
 	}
 }

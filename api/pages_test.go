@@ -78,7 +78,8 @@ func (h *house) safePage(a answer) {
 	h.t.Helper()
 	policy := a.header.Get("Content-Security-Policy")
 	nonce := "'none'"
-	for _, tag := range scriptTag.FindAllString(a.body, -1) {
+	tags := tagsOf(a.body)
+	for _, tag := range scriptTag.FindAllString(tags, -1) {
 		m := goodScript.FindStringSubmatch(tag)
 		if m == nil {
 			h.t.Errorf("a script that is not ours: %s", tag)
@@ -89,8 +90,22 @@ func (h *house) safePage(a answer) {
 	if !strings.HasPrefix(policy, "default-src 'none'; script-src "+nonce+"; style-src 'self';") || strings.Contains(policy, "unsafe") {
 		h.t.Errorf("the page is not safe: %s", policy)
 	}
-	if found := inTag.FindString(fieldValue.ReplaceAllString(a.body, "")); found != "" {
+	if found := inTag.FindString(fieldValue.ReplaceAllString(tags, "")); found != "" {
 		h.t.Errorf("the page needs a looser policy for %s", found)
+	}
+}
+
+// tagsOf leaves out the text between the tags of a page, which can be long.
+func tagsOf(body string) string {
+	var b strings.Builder
+	for {
+		_, from, found := strings.Cut(body, "<")
+		if !found {
+			return b.String()
+		}
+		var tag string
+		tag, body, _ = strings.Cut(from, ">")
+		b.WriteString("<" + tag + ">")
 	}
 }
 

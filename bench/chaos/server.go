@@ -75,7 +75,7 @@ type chatSeen struct {
 type workSeen struct {
 	work
 	Task   *chatSeen // nil when it never started
-	events []int64   // sequences of its log, nil when that was not read
+	Events []int64   // sequences of its log, nil when that was not read
 }
 
 // seen is the server's word at the end.

@@ -25,9 +25,11 @@ const (
 	staleTaken = "stale answer"
 	noReceipt  = "receipt"
 	noAudit    = "audit"
+	// wrongAnswer is a failure that the API does not explain: what it cannot do now is 503.
+	wrongAnswer = "wrong answer"
 )
 
-var breachKinds = []string{lost, doubled, undecided, wrongOrder, late, stopless, limitless, tooWide, stuck, failed, staleTaken, noReceipt, noAudit, "strike"}
+var breachKinds = []string{lost, doubled, undecided, wrongOrder, late, stopless, limitless, tooWide, stuck, failed, staleTaken, noReceipt, noAudit, wrongAnswer, "strike"}
 
 const (
 	// outLag is how long after a stop a call may still arrive whose sending was committed
@@ -81,7 +83,7 @@ func (c *checker) check() []breach {
 			c.chat(s, chat)
 			c.order(s, chat)
 			c.reminders(s, chat)
-			c.given(s, chat, true)
+			c.given(s, chat, true, true)
 		}
 	}
 	for p := range c.arrivals {
@@ -144,12 +146,26 @@ func (c *checker) chat(s *story, chat *chatSeen) {
 		if !t.ended() {
 			c.breach(stuck, "Turn %s of story %d is %s at the end", t.ID, s.number, t.Status)
 		}
+		c.told("Turn", t.ID)
 		if t.Status == "Failed" && !c.modelFailed(s) {
 			c.breach(failed, "Turn %s of story %d failed: %s", t.ID, s.number, orEmpty(t.Error))
 		}
 		for _, one := range t.Calls {
 			c.call(s, t, one)
 		}
+	}
+}
+
+// told sees that whoever followed the stream of events heard of an end once.
+func (c *checker) told(what, id string) {
+	if c.r.heard == nil {
+		return
+	}
+	switch n := c.r.heard[id]; {
+	case n == 0:
+		c.breach(lost, "the stream of events never told of the end of %s %s", what, id)
+	case n > 1:
+		c.breach(doubled, "the stream of events told %d times of the end of %s %s", n, what, id)
 	}
 }
 
@@ -290,6 +306,7 @@ func (c *checker) requests() {
 		if (r.Status == "allowed" || r.Status == "denied") && !c.s.receipts[id] {
 			c.breach(noReceipt, "Request %s is %s and has no receipt", id, r.Status)
 		}
+		c.told("Request", id)
 		expires := time.UnixMilli(r.ExpiresAt)
 		if d := r.Decision; d != nil && d.By.Tag == "Expiry" {
 			after := time.UnixMilli(d.At).Sub(expires)

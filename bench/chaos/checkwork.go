@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// given looks at the work that a Chat gave away, and at all work below it.
-func (c *checker) given(s *story, chat *chatSeen, told bool) {
+// given looks at the work that a Chat gave away, and at all work below it. told says
+// that the Chat must have heard of each end.
+func (c *checker) given(s *story, chat *chatSeen, told, top bool) {
 	for _, w := range chat.Given {
 		if !w.over() {
 			c.breach(stuck, "work %s of story %d is %s at the end", w.ID, s.number, w.ExecutionStatus)
@@ -42,9 +43,9 @@ func (c *checker) given(s *story, chat *chatSeen, told bool) {
 		if w.Task != nil {
 			c.chat(s, w.Task)
 			// What was stopped hears of nothing more.
-			c.given(s, w.Task, w.ExecutionStatus == "completed")
+			c.given(s, w.Task, w.ExecutionStatus == "completed", false)
 		}
-		if told {
+		if top {
 			c.limits(s, w)
 		}
 	}

@@ -19,11 +19,12 @@ type object = map[string]any
 // client calls one api process.
 type client struct {
 	base, token string
+	record      *record
 	http        *http.Client
 }
 
-func newClient(base, token string) *client {
-	return &client{base, token, &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+func newClient(base, token string, record *record) *client {
+	return &client{base, token, record, &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 }
 
 // try makes one call; status 0 is no answer.
@@ -50,6 +51,9 @@ func (c *client) try(ctx context.Context, method, path string, body any) (int, [
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		return 0, nil
+	}
+	if response.StatusCode >= 500 && response.StatusCode != http.StatusServiceUnavailable {
+		c.record.breach(wrongAnswer, "%s %s gave %d: %.200s", method, path, response.StatusCode, answer)
 	}
 	return response.StatusCode, answer
 }

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -103,15 +104,25 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	ear := &listener{record: record, heard: map[string]int{}}
+	listening, deaf := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	group.Go(func() { ear.listen(listening, w.clients, seeded(o.seed, 5)) })
+	defer group.Wait()
+	defer deaf()
 	l := newLoad(w, o, record, cast)
 	l.drive(ctx)
 	if err := w.heal(ctx); err != nil {
 		return err
 	}
 	rest := l.settle(ctx, o.quiet)
+	ear.finish(ctx)
+	deaf()
+	group.Wait()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	record.heard = ear.heard
 	seen := l.look(ctx)
 	w.hear(record)
 	c := newChecker(record, seen)

@@ -117,6 +117,7 @@ type record struct {
 	stops    []stopping
 	windows  []window
 	requests map[string]bool // that were shown to the person
+	heard    map[string]int  // how often the stream of events told of an end; nil when nobody listened
 	breaches []breach        // that were seen on the way
 }
 

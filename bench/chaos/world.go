@@ -159,7 +159,7 @@ func startWorld(ctx context.Context, folder, binary string, record *record) (*wo
 			if listen, err = freeAddress(); err != nil {
 				return w, err
 			}
-			w.clients = append(w.clients, newClient("http://"+listen, token))
+			w.clients = append(w.clients, newClient("http://"+listen, token, record))
 		}
 		data := filepath.Join(folder, fmt.Sprint("data", i))
 		if err := os.Mkdir(data, 0o700); err != nil {

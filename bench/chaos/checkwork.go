@@ -55,8 +55,8 @@ func (c *checker) given(s *story, chat *chatSeen, told, top bool) {
 func (c *checker) lets(work string) []time.Time {
 	var at []time.Time
 	counted := map[string]bool{}
-	for _, a := range byTime(c.r.answers, func(a answer) time.Time { return a.asked }) {
-		if a.work == work && a.decision == "allow" && a.may() && !counted[a.request] {
+	for _, a := range c.works[work] {
+		if a.decision == "allow" && a.may() && !counted[a.request] {
 			counted[a.request] = true
 			at = append(at, a.asked)
 		}
@@ -105,7 +105,12 @@ func (c *checker) stops() {
 			}
 		}
 		for _, a := range c.r.answers {
-			if a.outcome == taken && a.decision == "allow" && !a.stale && a.asked.After(stop.at) && slices.Contains(of, a.chat) && !c.heardBefore(a, stop.at) {
+			if a.outcome != taken || a.decision != "allow" || a.stale || !a.asked.After(stop.at) || !slices.Contains(of, a.chat) || c.heardBefore(a, stop.at) {
+				continue
+			}
+			// A cancel holds everything below at once and closes its Requests a moment later:
+			// until then one may take an answer, which must lead to nothing.
+			if came := c.arrivals[a.part]; stop.chat != "" || len(came) > 0 && came[len(came)-1].After(a.asked) {
 				c.breach(stopless, "Request %s of story %d took an allow %s after it was stopped", a.request, s.number, a.asked.Sub(stop.at).Round(time.Millisecond))
 			}
 		}

@@ -45,6 +45,7 @@ func report(out io.Writer, o options, r *record, c *checker, rest time.Duration)
 	for _, name := range slices.Sorted(maps.Keys(strikes)) {
 		line("STRIKE "+name, strikes[name])
 	}
+	line("half of all allowed calls at the App within", c.usual.Round(time.Millisecond))
 	line("latest expiry or reminder after its time", c.latest.Round(time.Millisecond))
 	line("from healed to all over", rest.Round(time.Millisecond))
 	for _, kind := range breachKinds {

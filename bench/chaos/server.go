@@ -45,8 +45,9 @@ type (
 		Capability struct{ Action string }
 		Arguments  json.RawMessage
 		Delegation string
+		CreatedAt  int64
 		ExpiresAt  int64
-		Unknown    any
+		Unknown    *struct{ SentAt int64 }
 		Decision   *struct {
 			Decision, Scope string
 			By              struct {

@@ -35,7 +35,15 @@ func (l *load) strike(ctx context.Context, random *rand.Rand, list []strike) {
 // stoppedFor is longer than a lease.
 const stoppedFor = 11 * time.Second
 
-const nameStopped = "process stopped for longer than a lease"
+// Names of strikes that the checker knows.
+const (
+	nameStopped = "process stopped for longer than a lease"
+	nameSlow    = "App slow"
+	nameSlower  = "App slow for longer than a lease"
+
+	nameSlowKilled = "App slow, and a worker killed"
+	nameEmptied    = "Redis emptied"
+)
 
 // machines are what OpenBot runs on.
 var machines = []strike{
@@ -51,7 +59,7 @@ var machines = []strike{
 		p.signal(syscall.SIGCONT)
 		return nil
 	}},
-	{"Redis emptied", func(ctx context.Context, l *load, _ *rand.Rand) error { return l.w.redis.FlushAll(ctx).Err() }},
+	{nameEmptied, func(ctx context.Context, l *load, _ *rand.Rand) error { return l.w.redis.FlushAll(ctx).Err() }},
 	{"Redis killed and started", func(ctx context.Context, l *load, _ *rand.Rand) error {
 		l.w.keeper.Kill()
 		wait(ctx, 2*time.Second)
@@ -119,16 +127,13 @@ func killOne(_ context.Context, l *load, random *rand.Rand) error {
 
 // neighbours are the App and the models.
 var neighbours = []strike{
-	{"App slow, and a worker killed", func(ctx context.Context, l *load, random *rand.Rand) error {
+	{nameSlowKilled, func(ctx context.Context, l *load, random *rand.Rand) error {
 		defer l.w.app.Block("send_email")()
 		wait(ctx, 2*time.Second)
 		return l.w.killRole("worker", random.IntN(3))
 	}},
-	{"App slow", func(ctx context.Context, l *load, _ *rand.Rand) error {
-		defer l.w.app.Block("send_email")()
-		wait(ctx, 4*time.Second)
-		return nil
-	}},
+	{nameSlow, appSlow(4 * time.Second)},
+	{nameSlower, appSlow(stoppedFor)},
 	{"App restarted, its sessions lost", func(_ context.Context, l *load, _ *rand.Rand) error {
 		l.w.app.Forget()
 		return nil
@@ -144,6 +149,14 @@ var neighbours = []strike{
 	{"model answers garbage", modelIs(modelGarbage)},
 	{"answers of the model torn", modelIs(modelTorn)},
 	{"model dead", modelIs(modelDead)},
+}
+
+func appSlow(length time.Duration) func(context.Context, *load, *rand.Rand) error {
+	return func(ctx context.Context, l *load, _ *rand.Rand) error {
+		defer l.w.app.Block("send_email")()
+		wait(ctx, length)
+		return nil
+	}
 }
 
 func appIs(how string) func(context.Context, *load, *rand.Rand) error {

@@ -135,7 +135,7 @@ func (l *load) look(ctx context.Context) *seen {
 					continue
 				}
 				status, raw := 0, []byte(nil)
-				if r.Status == "allowed" || r.Status == "denied" {
+				for try := 0; try < 5 && (r.Status == "allowed" || r.Status == "denied") && (status == 0 || status == 503); try++ {
 					status, raw = c.try(ctx, "GET", "/v1/requests/"+id+"/receipt", nil)
 				}
 				mu.Lock()

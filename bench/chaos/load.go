@@ -48,8 +48,8 @@ func (l *load) drive(ctx context.Context) {
 	group.Go(func() { l.person.live(ctx) })
 	group.Go(func() { l.w.tend(ctx, l.record) })
 	if !l.o.calm {
-		group.Go(func() { l.strike(ctx, seeded(l.o.seed, 1), machines) })
-		group.Go(func() { l.strike(ctx, seeded(l.o.seed, 4), neighbours) })
+		group.Go(func() { l.strike(ctx, seeded(l.o.seed, 1), l.o.wanted(machines)) })
+		group.Go(func() { l.strike(ctx, seeded(l.o.seed, 4), l.o.wanted(neighbours)) })
 	}
 	clients.Wait()
 	cancel()

@@ -57,7 +57,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "tell one kind of story alone: "+strings.Join(kindNames(), ", "))
 	flag.StringVar(&o.strike, "strike", "", "strike in one way alone, by the name that the table shows")
 	flag.StringVar(&o.keep, "keep", "", "a folder in which the logs of all processes stay")
-	flag.StringVar(&o.plant, "plant", "", "build with a known fault: "+strings.Join(plantNames(), ", "))
+	flag.StringVar(&o.plant, "plant", "", "build with a known fault, under the load and the strike that bring it out; all tries each, and each time the same without it: "+strings.Join(plantNames(), ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o, os.Stdout)
@@ -68,26 +68,39 @@ func main() {
 	}
 }
 
-// run does one whole run; a breach is an error.
-func run(ctx context.Context, o options, out io.Writer) (err error) {
+// run does one whole run, or with "-plant all" one for each plant; a breach is an error.
+func run(ctx context.Context, o options, out io.Writer) error {
 	if err := o.fault(); err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp("", "openbot-chaos-")
+	if o.plant == allPlants {
+		return tryPlants(ctx, o, out)
+	}
+	fmt.Fprintf(out, "seed %d\n", o.seed)
+	c, rest, err := o.aimed().drive(ctx)
 	if err != nil {
 		return err
 	}
+	return report(out, o, c, rest)
+}
+
+// drive builds, starts and drives everything, and compares. It gives what the checker
+// found and how long everything took to come to rest.
+func (o options) drive(ctx context.Context) (c *checker, rest time.Duration, err error) {
+	folder, err := os.MkdirTemp("", "openbot-chaos-")
+	if err != nil {
+		return nil, 0, err
+	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	fmt.Fprintf(out, "seed %d\n", o.seed)
 	// Programs run where Go builds them: the other folder may forbid that.
 	programs, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "openbot-chaos-")
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
 	binary := filepath.Join(programs, "openbot")
 	if err := build(ctx, o, folder, binary); err != nil {
-		return err
+		return nil, 0, err
 	}
 	record := newRecord()
 	w, err := startWorld(ctx, folder, binary, record)
@@ -98,11 +111,11 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 		}()
 	}
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	cast, err := setUp(ctx, w, o.expiry)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	ear := &listener{record: record, heard: map[string]int{}}
 	listening, deaf := context.WithCancel(ctx)
@@ -113,24 +126,24 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	l := newLoad(w, o, record, cast)
 	l.drive(ctx)
 	if err := w.heal(ctx); err != nil {
-		return err
+		return nil, 0, err
 	}
-	rest := l.settle(ctx, o.quiet)
+	rest = l.settle(ctx, o.quiet)
 	ear.finish(ctx)
 	deaf()
 	group.Wait()
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return nil, 0, ctx.Err()
 	}
 	record.heard = ear.heard
 	seen := l.look(ctx)
 	w.hear(record)
-	c := newChecker(record, seen)
+	c = newChecker(record, seen)
 	c.check()
 	if err := keepRecord(record, seen, o.keep); err != nil {
-		return err
+		return nil, 0, err
 	}
-	return report(out, o, record, c, rest)
+	return c, rest, nil
 }
 
 // fault says what is wrong with the options.
@@ -140,6 +153,8 @@ func (o options) fault() error {
 		return errors.New("-clients must be at least 1, -time, -quiet and -pause above 0, -count and -think not below 0")
 	case o.expiry < time.Second:
 		return errors.New("-expiry must be at least 1s")
+	case o.plant != "" && o.plant != allPlants && !slices.Contains(plantNames(), o.plant):
+		return fmt.Errorf("-plant: %q is none of %s", o.plant, strings.Join(plantNames(), ", "))
 	case o.only != "" && !slices.Contains(kinds, o.only):
 		return fmt.Errorf("-only must be one of: %s", strings.Join(kindNames(), ", "))
 	case o.strike != "" && !slices.ContainsFunc(slices.Concat(machines, neighbours), func(s strike) bool { return s.name == o.strike }):

@@ -66,6 +66,9 @@ var plants = map[string]plant{
 		[]edit{{"scheduler/scheduler.go", "cleaning.Go(func() { s.chain(ctx) })", ""}}},
 }
 
+// allPlants stands for each of them in turn.
+const allPlants = "all"
+
 func plantNames() []string { return slices.Sorted(maps.Keys(plants)) }
 
 // build builds the binary, with the planted fault laid over the sources.

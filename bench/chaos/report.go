@@ -13,7 +13,8 @@ import (
 )
 
 // report prints the table; breaches are an error.
-func report(out io.Writer, o options, r *record, c *checker, rest time.Duration) error {
+func report(out io.Writer, o options, c *checker, rest time.Duration) error {
+	r := c.r
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	line := func(what string, n any) { fmt.Fprintf(table, "%s\t%v\n", what, n) }
 	told, strikes, kinds, outcomes := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -15,14 +16,19 @@ type strike struct {
 	do   func(ctx context.Context, l *load, random *rand.Rand) error
 }
 
+// wanted leaves the strikes that the options ask for.
+func (o options) wanted(list []strike) []strike {
+	return slices.DeleteFunc(slices.Clone(list), func(s strike) bool { return o.strike != "" && s.name != o.strike })
+}
+
 // strike does strikes from a list, one after another, until ctx ends.
 func (l *load) strike(ctx context.Context, random *rand.Rand, list []strike) {
+	if len(list) == 0 {
+		return
+	}
 	pause := func() { wait(ctx, l.o.pause+time.Duration(random.Int64N(int64(2*l.o.pause)))) }
 	for pause(); ctx.Err() == nil; pause() {
 		s := list[random.IntN(len(list))]
-		if l.o.strike != "" && l.o.strike != s.name {
-			continue
-		}
 		from := time.Now()
 		err := s.do(ctx, l, random)
 		add(l.record, &l.record.windows, window{s.name, from, time.Now()})

@@ -7,12 +7,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"openbot/apps/appstest"
+	"openbot/bench/internal/child"
 	"openbot/build/testenv/services"
 )
 
@@ -32,7 +31,7 @@ type process struct {
 	folder     string
 	mu         sync.Mutex // two strikes may hit it at once
 	cmd        *exec.Cmd
-	ended      chan struct{}
+	ended      <-chan struct{}
 }
 
 // start starts the process unless it runs.
@@ -47,19 +46,10 @@ func (p *process) start() error {
 		return err
 	}
 	defer log.Close()
-	cmd, ended, started := exec.Command(p.env[0], p.role), make(chan struct{}), make(chan error, 1)
+	cmd := exec.Command(p.env[0], p.role)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.env[1:], p.folder, log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	go func() {
-		defer close(ended)
-		runtime.LockOSThread() // the death signal comes when the starting thread ends
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait()
-		}
-	}()
-	if err := <-started; err != nil {
+	ended, err := child.Start(cmd)
+	if err != nil {
 		return err
 	}
 	p.cmd, p.ended = cmd, ended
@@ -156,7 +146,7 @@ func startWorld(ctx context.Context, folder, binary string, record *record) (*wo
 	for i, role := range []string{"api", "api", "worker", "worker", "worker", "scheduler", "scheduler"} {
 		listen := "127.0.0.1:0"
 		if role == "api" {
-			if listen, err = freeAddress(); err != nil {
+			if listen, err = child.FreeAddress(); err != nil {
 				return w, err
 			}
 			w.clients = append(w.clients, newClient("http://"+listen, token, record))
@@ -290,12 +280,4 @@ func (w *world) stop() {
 	if w.app != nil {
 		w.app.Close()
 	}
-}
-
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }

@@ -120,7 +120,7 @@ func (c *checker) stops() {
 			}
 			lag := outLag
 			// A worker that was stopped between its last look and its first byte sends late.
-			if struck(c.r.windows, nameStopped, stop.at.Add(-stoppedFor), came[len(came)-1]) > 0 {
+			if from, to := stop.at.Add(-stoppedFor), came[len(came)-1]; struck(c.r.windows, nameStopped, from, to)+struck(c.r.windows, nameMute, from, to) > 0 {
 				lag += stoppedFor
 			}
 			if last := came[len(came)-1]; last.After(stop.at.Add(lag)) {

@@ -25,6 +25,7 @@ const (
 	appTorn    = "torn"    // it took the call and its answer ends in the middle
 	appGone    = "gone"    // it answers, and the connection dies at once
 	appDead    = "dead"    // the connection is closed before the call reached it
+	appMute    = "mute"    // it takes calls, and lets whoever connects wait
 )
 
 // gate stands before the App and lets it misbehave. What passes it is noted by the App
@@ -74,6 +75,13 @@ func (g *gate) serve(w http.ResponseWriter, r *http.Request, app http.Handler) {
 		panic(http.ErrAbortHandler)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	if how == appMute {
+		for g.how.Load() == appMute && r.Context().Err() == nil && !bytes.Contains(body, []byte(`"tools/call"`)) {
+			wait(r.Context(), 20*time.Millisecond)
+		}
+		app.ServeHTTP(w, r)
+		return
+	}
 	n := g.lies.Add(1)
 	switch how {
 	case appDead:

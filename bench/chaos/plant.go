@@ -52,6 +52,9 @@ var plants = map[string]plant{
 	"sending": {"sending is not committed before the call goes out", doubled, kindRound, "",
 		[]edit{{"domain/engine/calls.go", "if err := w.move(domain.Taken{At: d.at, Lease: lease}); err != nil {\n\t\t\treturn err\n\t\t}\n\t\ttaken = w",
 			"next, err := domain.DecideCall(f.Call, domain.Taken{At: d.at, Lease: lease})\n\t\tif err != nil {\n\t\t\treturn err\n\t\t}\n\t\tw.call, w.moved = next, &next\n\t\ttaken = w"}}},
+	"alive": {"a worker whose lease is over sends all the same", doubled, kindRound, nameMute,
+		[]edit{{"worker/send.go", "held = &lease{Context: ctx, until: s.Until}", "held = &lease{Context: context.WithoutCancel(ctx), until: s.Until}"},
+			{"worker/send.go", "if l.Err() != nil || !domain.Before(time.Now(), l.until) {", "if false {"}}},
 	"lease": {"the lease of a call that is out is not renewed", lost, kindRound, nameSlower,
 		[]edit{{"worker/send.go", "until, ours, err := w.Engine.RenewCall(ctx, s)", "until, ours, err := s.Until, true, error(nil)"}}},
 	"resend": {"a call whose worker died is sent again by itself", doubled, kindRound, nameSlowKilled,
@@ -103,7 +106,11 @@ func overlayOf(root, folder, name string) (string, error) {
 	replace := map[string]string{}
 	for i, e := range p.edits {
 		source := filepath.Join(root, e.file)
-		text, err := os.ReadFile(source)
+		before := source
+		if replace[source] != "" { // a second edit of the same file
+			before = replace[source]
+		}
+		text, err := os.ReadFile(before)
 		if err != nil {
 			return "", err
 		}

@@ -49,6 +49,7 @@ const (
 
 	nameSlowKilled = "App slow, and a worker killed"
 	nameEmptied    = "Redis emptied"
+	nameMute       = "workers stopped while they connect"
 )
 
 // machines are what OpenBot runs on.
@@ -140,6 +141,25 @@ var neighbours = []strike{
 	}},
 	{nameSlow, appSlow(4 * time.Second)},
 	{nameSlower, appSlow(stoppedFor)},
+	{nameMute, func(ctx context.Context, l *load, _ *rand.Rand) error {
+		// New workers have to connect to the App, which they do after they took a call.
+		l.w.gate.how.Store(appMute)
+		defer l.w.gate.how.Store(appWell)
+		if err := l.w.killRole("worker"); err != nil {
+			return err
+		}
+		wait(ctx, 3*time.Second)
+		held := l.w.role("worker")[:2]
+		for _, p := range held {
+			p.signal(syscall.SIGSTOP)
+		}
+		wait(ctx, stoppedFor)
+		l.w.gate.how.Store(appWell)
+		for _, p := range held {
+			p.signal(syscall.SIGCONT)
+		}
+		return nil
+	}},
 	{"App restarted, its sessions lost", func(_ context.Context, l *load, _ *rand.Rand) error {
 		l.w.app.Forget()
 		return nil

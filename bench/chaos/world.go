@@ -180,24 +180,22 @@ func startWorld(ctx context.Context, folder, binary string, record *record) (*wo
 	return w, err
 }
 
-// killRole kills the processes of a role, or those of them that are named by number, and
-// then starts them again.
+// role gives the processes of a role.
+func (w *world) role(role string) []*process {
+	return slices.DeleteFunc(slices.Clone(w.processes), func(p *process) bool { return p.role != role })
+}
+
+// killRole kills the processes of a role, or the one of them that is named by its number,
+// and then starts them again.
 func (w *world) killRole(role string, only ...int) error {
-	var faults []error
-	var killed []*process
-	n := 0
-	for _, p := range w.processes {
-		if p.role != role {
-			continue
-		}
-		if len(only) == 0 || slices.Contains(only, n) {
-			killed = append(killed, p)
-		}
-		n++
+	killed := w.role(role)
+	if len(only) > 0 {
+		killed = killed[only[0] : only[0]+1]
 	}
 	for _, p := range killed {
 		p.kill()
 	}
+	var faults []error
 	for _, p := range killed {
 		faults = append(faults, p.start())
 	}

@@ -36,7 +36,7 @@ var plants = map[string]plant{
 	"expiry": {"a Request that nobody answers is allowed", undecided, kindLate, "",
 		[]edit{{"domain/request.go", "d := Decision{Decision: DecisionDeny, Scope: ScopeOnce, By: Actor{Tag: TagExpiry}", "d := Decision{Decision: DecisionAllow, Scope: ScopeOnce, By: Actor{Tag: TagExpiry}"}}},
 	"quote": {"the judge's quote need not stand in the Rule", undecided, kindJudged, "",
-		[]edit{{"domain/rule.go", "case !rule.Holds(q.Quote):", "case false:"}}},
+		[]edit{{"domain/rule.go", "func (r Rule) Holds(quote string) bool {", "func (r Rule) Holds(quote string) bool {\n\tif quote != \"\" {\n\t\treturn true\n\t}"}}},
 	"cap": {"an endorsing Bot's Grant is as wide as the Bot likes, not as the answer", tooWide, kindChain, "",
 		[]edit{{"domain/request.go", "if scope := narrower(e.Scope, d.Scope); scope", "if scope := e.Scope; scope"}}},
 	"key": {"answers are not kept by their key", doubled, kindRound, "",

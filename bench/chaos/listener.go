@@ -83,7 +83,10 @@ func (n *listener) hear(data []byte) bool {
 }
 
 // finish lets the last events come: a stream looks at what is saved every five seconds.
+// What never comes to rest is not waited for.
 func (n *listener) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
 	for began := time.Now(); ctx.Err() == nil; wait(ctx, 500*time.Millisecond) {
 		n.mu.Lock()
 		quiet := time.Since(n.at)

@@ -57,7 +57,7 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "tell one kind of story alone: "+strings.Join(kindNames(), ", "))
 	flag.StringVar(&o.strike, "strike", "", "strike in one way alone, by the name that the table shows")
 	flag.StringVar(&o.keep, "keep", "", "a folder in which the logs of all processes stay")
-	flag.StringVar(&o.plant, "plant", "", "build with a known fault, under the load and the strike that bring it out; all tries each, and each time the same without it: "+strings.Join(plantNames(), ", "))
+	flag.StringVar(&o.plant, "plant", "", "build with a known fault, under the load and the strike that bring it out; all, or several with commas, are tried in turn, and the same without a fault: "+strings.Join(plantNames(), ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, o, os.Stdout)
@@ -73,7 +73,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err := o.fault(); err != nil {
 		return err
 	}
-	if o.plant == allPlants {
+	if o.plants() != nil {
 		return tryPlants(ctx, o, out)
 	}
 	fmt.Fprintf(out, "seed %d\n", o.seed)
@@ -153,8 +153,8 @@ func (o options) fault() error {
 		return errors.New("-clients must be at least 1, -time, -quiet and -pause above 0, -count and -think not below 0")
 	case o.expiry < time.Second:
 		return errors.New("-expiry must be at least 1s")
-	case o.plant != "" && o.plant != allPlants && !slices.Contains(plantNames(), o.plant):
-		return fmt.Errorf("-plant: %q is none of %s", o.plant, strings.Join(plantNames(), ", "))
+	case o.plant != "" && o.plant != allPlants && slices.ContainsFunc(strings.Split(o.plant, ","), func(n string) bool { return !slices.Contains(plantNames(), n) }):
+		return fmt.Errorf("-plant: there is no %q among %s", o.plant, strings.Join(plantNames(), ", "))
 	case o.only != "" && !slices.Contains(kinds, o.only):
 		return fmt.Errorf("-only must be one of: %s", strings.Join(kindNames(), ", "))
 	case o.strike != "" && !slices.ContainsFunc(slices.Concat(machines, neighbours), func(s strike) bool { return s.name == o.strike }):

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -26,7 +27,7 @@ func (o options) aimed() options {
 func tryPlants(ctx context.Context, o options, out io.Writer) error {
 	missed := 0
 	sound := map[string]bool{} // settings that were tried without a fault
-	for _, name := range plantNames() {
+	for _, name := range o.plants() {
 		o.plant = name
 		p, aimed := plants[name], o.aimed()
 		load := p.only
@@ -68,6 +69,17 @@ func tryPlants(ctx context.Context, o options, out io.Writer) error {
 	}
 	if missed > 0 {
 		return fmt.Errorf("%d plants or controls are not as they should be (seed %d)", missed, o.seed)
+	}
+	return nil
+}
+
+// plants gives the names of the plants to try in turn, nil for one or none.
+func (o options) plants() []string {
+	if o.plant == allPlants {
+		return plantNames()
+	}
+	if names := strings.Split(o.plant, ","); len(names) > 1 {
+		return names
 	}
 	return nil
 }

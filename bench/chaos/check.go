@@ -54,13 +54,14 @@ type checker struct {
 	parts    map[part][]answer   // about the call itself
 	works    map[string][]answer // about the limits of a piece of work
 	found    []breach
-	compared int           // calls
-	latest   time.Duration // of an expiry or reminder after its time
-	usual    time.Duration // from an answer that allows a call to the call, in half of all cases
+	compared int            // calls
+	decided  map[string]int // calls by their end and the step of the check that decided them
+	latest   time.Duration  // of an expiry or reminder after its time
+	usual    time.Duration  // from an answer that allows a call to the call, in half of all cases
 }
 
 func newChecker(r *record, s *seen) *checker {
-	c := &checker{r: r, s: s, arrivals: map[part][]time.Time{}, answers: map[string][]answer{}, parts: map[part][]answer{}, works: map[string][]answer{}, found: slices.Clone(r.breaches)}
+	c := &checker{r: r, s: s, arrivals: map[part][]time.Time{}, answers: map[string][]answer{}, parts: map[part][]answer{}, works: map[string][]answer{}, decided: map[string]int{}, found: slices.Clone(r.breaches)}
 	for _, a := range byTime(r.arrivals, func(a arrival) time.Time { return a.at }) {
 		c.arrivals[a.part] = append(c.arrivals[a.part], a.at)
 	}

@@ -98,6 +98,9 @@ func (c *checker) call(s *story, t turn, one call) {
 	}
 	c.compared++
 	came := len(c.arrivals[p])
+	if one.DecidedBy != nil {
+		c.decided[one.Status+" by "+one.DecidedBy.Step]++
+	}
 	switch one.Status {
 	case "succeeded":
 		if came == 0 {

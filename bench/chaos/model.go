@@ -193,8 +193,9 @@ func readingOf(story int) string {
 func (m *recorder) judge(note advice, text string) (advice, object) {
 	rule := ruleID.FindString(text)
 	quote, verdict := "", "allow"
-	if second := quoted.FindStringSubmatch(text); note.story == 0 && second != nil && !strings.Contains(text, `"rules"`) {
-		quote = second[1]
+	// The last quote: what the judge is told holds one as an example.
+	if all := quoted.FindAllStringSubmatch(text, -1); note.story == 0 && len(all) > 0 && !strings.Contains(text, `"rules"`) {
+		quote = all[len(all)-1][1]
 	} else {
 		note.said = readingOf(note.story)
 		switch note.said {

@@ -40,6 +40,9 @@ func report(out io.Writer, o options, c *checker, rest time.Duration) error {
 	line("answers of the person: not heard of", outcomes[unheard])
 	line("Requests compared", len(c.s.requests))
 	line("calls compared", c.compared)
+	for _, how := range slices.Sorted(maps.Keys(c.decided)) {
+		line("  "+how, c.decided[how])
+	}
 	line("calls that reached the App", len(r.arrivals))
 	line("questions that reached the models", len(r.advice))
 	line("interrupts and cancels taken", len(r.stops))

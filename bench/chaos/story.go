@@ -42,11 +42,11 @@ const (
 
 // cast are the Bots that play in the stories.
 type cast struct {
-	connection               string
-	main                     string
-	chained, held, judged    string
-	hand, foreign            string
-	endorser, holder, foster string
+	connection            string
+	main                  string
+	chained, held, judged string
+	hand, foreign         string
+	endorser, holder      string
 }
 
 // setUp makes the Bots, the Rule, the Grant and the settings.
@@ -165,11 +165,11 @@ func (l *load) give(ctx context.Context, c *client, s *story, random *rand.Rand)
 		return
 	}
 	wait(ctx, time.Duration(500+random.IntN(2500))*time.Millisecond)
-	var given2 []work
-	if c.insist(ctx, l.o.length, "GET", "/v1/chats/"+s.chat+"/delegations", nil, &given2) != nil {
+	var list []work
+	if c.insist(ctx, l.o.length, "GET", "/v1/chats/"+s.chat+"/delegations", nil, &list) != nil {
 		return
 	}
-	for _, g := range given2 {
+	for _, g := range list {
 		path, body := "/v1/delegations/"+g.ID+"/cancel", object{"commandKey": "stop-" + g.ID}
 		first, one := c.try(ctx, "POST", path, body)
 		if first == http.StatusAccepted {

@@ -5,15 +5,15 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"openbot/bench/internal/child"
 )
 
 // stopTimeout is longer than a stop of the product may take.
@@ -40,28 +40,17 @@ func (b *bench) startProcess(name, role string, env []string, failed context.Can
 	defer log.Close()
 	p.cmd = exec.Command(b.binary, role)
 	p.cmd.Dir, p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = b.folder, env, log, log
-	// A group of its own, so that Ctrl-C reaches this program alone, which then stops
-	// its children in order; and the kernel ends them when this program dies in
-	// whatever way.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	started := make(chan error, 1)
+	ended, err := child.Start(p.cmd)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be started: %w", name, err)
+	}
 	go func() {
 		defer close(p.ended)
-		// The death signal comes when the starting thread ends, so that thread is kept.
-		runtime.LockOSThread()
-		err := p.cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		_ = p.cmd.Wait() // its log says how it ended
+		<-ended // its log says how
 		if !p.stopping.Load() {
 			failed(fmt.Errorf("%s ended by itself: %s", name, p.lastLine()))
 		}
 	}()
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("%s cannot be started: %w", name, err)
-	}
 	return p, nil
 }
 
@@ -85,13 +74,4 @@ func (p *process) stop() error {
 		<-p.ended
 		return fmt.Errorf("%s did not stop within %s and was killed", p.name, stopTimeout)
 	}
-}
-
-// freeAddress gives an address that was free a moment ago.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }

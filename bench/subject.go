@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"openbot/apps/appstest"
+	"openbot/bench/internal/child"
 	"openbot/build/testenv/services"
 )
 
@@ -80,7 +81,7 @@ func newToken() string { return rand.Text() + rand.Text() }
 // startServe starts everything in one process, on SQLite.
 func (b *bench) startServe(ctx context.Context, failed context.CancelCauseFunc) (*subject, error) {
 	s := &subject{name: "serve with SQLite"}
-	address, err := freeAddress()
+	address, err := child.FreeAddress()
 	if err != nil {
 		return s, err
 	}
@@ -117,7 +118,7 @@ func (b *bench) startRoles(ctx context.Context, failed context.CancelCauseFunc) 
 	if output, err := migrate.CombinedOutput(); err != nil {
 		return s, fmt.Errorf("openbot migrate up: %w: %s", err, strings.TrimSpace(string(output)))
 	}
-	if address, err = freeAddress(); err != nil {
+	if address, err = child.FreeAddress(); err != nil {
 		return s, err
 	}
 	roles := []struct{ name, role, address string }{{"api", "api", address}}

@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"os"
+	"slices"
 	"testing"
 	"time"
 )
@@ -19,17 +20,24 @@ func TestOneMinuteUnderFire(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := io.Writer(t.Output())
-	o := options{length: time.Minute, seed: uint64(time.Now().UnixNano()), clients: 2, quiet: 90 * time.Second}
+	o := options{length: time.Minute, seed: uint64(time.Now().UnixNano()), clients: 2, think: 300 * time.Millisecond,
+		pause: time.Second, expiry: 10 * time.Second, quiet: 90 * time.Second}
 	if err := run(t.Context(), o, out); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestEveryPlantFindsItsPlace notices when the sources move away under a plant.
+// TestEveryPlantFindsItsPlace notices when the sources move away under a plant, and when
+// its load, its strike or its breach is none.
 func TestEveryPlantFindsItsPlace(t *testing.T) {
 	for _, name := range plantNames() {
 		if _, err := overlayOf("../..", t.TempDir(), name); err != nil {
 			t.Error(err)
+		}
+		p := plants[name]
+		aimed := options{length: 1, clients: 1, pause: 1, plant: name}.aimed()
+		if err := aimed.fault(); err != nil || !slices.Contains(breachKinds, p.kind) {
+			t.Errorf("the plant %q cannot be tried: %v, breach %q", name, err, p.kind)
 		}
 	}
 }

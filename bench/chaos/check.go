@@ -3,143 +3,128 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 )
 
-// settle answers what is left until every Chat is idle or the limit is over.
-func (l *load) settle(ctx context.Context, limit time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	random := seeded(l.o.seed, 3)
-	open := slices.Clone(l.said)
-	for ctx.Err() == nil && len(open) > 0 {
-		if l.answerAll(ctx, random) == 0 {
-			open = slices.DeleteFunc(open, func(s said) bool {
-				var chat struct{ Status string }
-				return l.w.clients[0].insist(ctx, 10*time.Second, "GET", "/v1/chats/"+s.chat, nil, &chat) == nil && chat.Status == "idle"
-			})
+// Kinds of breaches.
+const (
+	lost       = "lost"        // what was taken or allowed has left no trace
+	doubled    = "doubled"     // it came more often than it was allowed
+	undecided  = "undecided"   // it ran without a decision, or before it
+	wrongOrder = "wrong order" // answers or calls of a Chat are not in the order of what was said
+	late       = "late"        // an answer counted after its time, or an expiry came far too late
+	stopless   = "not stopped" // what was interrupted or cancelled went on
+	limitless  = "limit"       // work went past its limit without a decision
+	tooWide    = "too wide"    // a decision was kept that nobody gave
+	stuck      = "stuck"       // it never came to its end
+	slow       = "slow"        // it went on only when the sweep found it
+	failed     = "failed"      // it ended as failed without a reason outside
+	staleTaken = "stale answer"
+	noReceipt  = "receipt"
+	noAudit    = "audit"
+	// wrongAnswer is a failure that the API does not explain: what it cannot do now is 503.
+	wrongAnswer = "wrong answer"
+)
+
+var breachKinds = []string{lost, doubled, undecided, wrongOrder, late, stopless, limitless, tooWide, stuck, slow, failed, staleTaken, noReceipt, noAudit, wrongAnswer, "strike"}
+
+const (
+	// outLag is how long after a stop a call may still arrive whose sending was committed
+	// before it.
+	outLag = 2 * time.Second
+	// usualWait is how long an allowed call may take to the App in half of all cases. The
+	// sweep finds what no ring brought after four seconds.
+	usualWait = 3 * time.Second
+	// timeSlack is how long past its limit of time work may run when a strike came between.
+	timeSlack = 30 * time.Second
+	// tooLate is how long after its time an expiry or a reminder may come while strikes
+	// go on.
+	tooLate = 60 * time.Second
+)
+
+// checker compares a record with the server's word. It calls nobody.
+type checker struct {
+	r        *record
+	s        *seen
+	arrivals map[part][]time.Time
+	answers  map[string][]answer // by Request
+	parts    map[part][]answer   // about the call itself
+	works    map[string][]answer // about the limits of a piece of work
+	found    []breach
+	compared int            // calls
+	decided  map[string]int // calls by their end and the step of the check that decided them
+	latest   time.Duration  // of an expiry or reminder after its time
+	usual    time.Duration  // from an answer that allows a call to the call, in half of all cases
+}
+
+func newChecker(r *record, s *seen) *checker {
+	c := &checker{r: r, s: s, arrivals: map[part][]time.Time{}, answers: map[string][]answer{}, parts: map[part][]answer{}, works: map[string][]answer{}, decided: map[string]int{}, found: slices.Clone(r.breaches)}
+	for _, a := range byTime(r.arrivals, func(a arrival) time.Time { return a.at }) {
+		c.arrivals[a.part] = append(c.arrivals[a.part], a.at)
+	}
+	for _, a := range byTime(r.answers, func(a answer) time.Time { return a.asked }) {
+		c.answers[a.request] = append(c.answers[a.request], a)
+		if a.part.story != 0 {
+			c.parts[a.part] = append(c.parts[a.part], a)
 		}
-		wait(ctx, 500*time.Millisecond)
+		if a.work != "" {
+			c.works[a.work] = append(c.works[a.work], a)
+		}
 	}
-	for _, s := range open {
-		l.breach("stuck", "Chat %s is not idle %s after everything was healed", s.chat, limit)
-	}
+	return c
 }
 
-type turn struct {
-	ID, Status string
-	Calls      []struct{ ID, Status string }
+func (c *checker) breach(kind, form string, values ...any) {
+	c.found = append(c.found, breach{kind, fmt.Sprintf(form, values...)})
 }
 
-// check compares the record of the App with what the server says.
-func (l *load) check(ctx context.Context) []breach {
-	sent := map[string]int{}
-	for _, r := range l.w.app.Receipts() {
-		var arguments struct{ To string }
-		_ = json.Unmarshal(r.Arguments, &arguments)
-		sent[arguments.To]++
-	}
-	c := l.w.clients[0]
-	for _, s := range l.said {
-		var turns []turn
-		if err := c.insist(ctx, 20*time.Second, "GET", "/v1/chats/"+s.chat+"/turns", nil, &turns); err != nil {
-			l.breach("lost", "%v", err)
+// check looks at everything and gives what is broken.
+func (c *checker) check() []breach {
+	for _, s := range c.r.stories {
+		if len(s.said) == 0 {
 			continue
 		}
-		switch {
-		case len(turns) == 0:
-			l.breach("lost", "Chat %s took a message and has no Turn", s.chat)
-		case len(turns) > 1:
-			l.breach("doubled", "Chat %s has %d Turns for one commandKey", s.chat, len(turns))
+		if chat := c.s.stories[s.number]; chat != nil {
+			c.messages(s, chat)
+			c.chat(s, chat)
+			c.order(s, chat)
+			c.reminders(s, chat)
+			c.given(s, chat, true, true)
 		}
-		n := sent[s.to]
-		if n > 1 {
-			l.breach("doubled", "the call of Chat %s went out %d times", s.chat, n)
-		}
-		for _, t := range turns {
-			if l.denied[t.ID] && n > 0 {
-				l.breach("undecided", "the call of Turn %s was denied and reached the App", t.ID)
+	}
+	for p := range c.arrivals {
+		c.permitted(p)
+	}
+	c.requests()
+	c.stops()
+	c.kept()
+	c.promptness()
+	if c.s.verify != "" {
+		c.breach(noReceipt, "%s", c.s.verify)
+	}
+	if c.s.audit != "" {
+		c.breach(noAudit, "openbot audit verify: %s", c.s.audit)
+	}
+	return c.found
+}
+
+// kept sees that no decision was kept that nobody gave: the person answers once, but for
+// one Chat where a story wants it.
+func (c *checker) kept() {
+	for _, g := range c.s.grants {
+		var source struct{ Kind, Request string }
+		_ = json.Unmarshal(g.Source, &source)
+		widest := "once"
+		for _, a := range c.answers[source.Request] {
+			if a.may() && a.scope == "chat" {
+				widest = "chat"
 			}
-			for _, call := range t.Calls {
-				l.calls++
-				switch {
-				case call.Status == "succeeded" && n == 0:
-					l.breach("lost", "call %s succeeded and never reached the App", call.ID)
-				case call.Status == "denied" && n > 0:
-					l.breach("undecided", "call %s is denied and reached the App", call.ID)
-				}
-			}
+		}
+		if widest == "once" || g.Scope != "chat" {
+			c.breach(tooWide, "Grant %s has scope %s, and the answer to its Request %s was for %s", g.ID, g.Scope, source.Request, widest)
 		}
 	}
-	l.checkEvidence(ctx)
-	return l.breaches
-}
-
-// checkEvidence asks for the receipt of each answer, has some verified, and has the
-// audit log verified.
-func (l *load) checkEvidence(ctx context.Context) {
-	verified := 0
-	for _, id := range l.decided {
-		status, raw := l.w.clients[0].try(ctx, "GET", "/v1/requests/"+id+"/receipt", nil)
-		if status != 200 {
-			l.breach("receipt", "the receipt of %s: %d", id, status)
-			continue
-		}
-		if verified++; verified > 5 { // a process for each is dear
-			continue
-		}
-		file := filepath.Join(l.w.folder, "receipt.jws")
-		if err := os.WriteFile(file, raw, 0o600); err != nil {
-			l.breach("receipt", "%v", err)
-		}
-		if out, err := l.w.command(ctx, "verify", file); err != nil {
-			l.breach("receipt", "the receipt of %s: %s", id, out)
-		}
-	}
-	wait(ctx, 3*time.Second) // new entries are chained each second
-	out, err := l.w.command(ctx, "audit", "verify")
-	if err != nil || strings.Contains(out, "wait to be chained") || strings.Contains(out, "no entries") {
-		l.breach("audit", "openbot audit verify: %s", out)
-	}
-}
-
-// report prints the table; breaches are an error.
-func report(out io.Writer, l *load, strikes map[string]int, found []breach) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "Turns\t%d\nanswers taken\t%d\ncalls compared\t%d\ncalls that reached the App\t%d\n", len(l.said), l.answers, l.calls, l.w.app.Count("send_email"))
-	for _, name := range slices.Sorted(maps.Keys(strikes)) {
-		fmt.Fprintf(table, "%s\t%d\n", name, strikes[name])
-	}
-	kinds := map[string]int{"lost": 0, "doubled": 0, "undecided": 0, "stale answer": 0, "stuck": 0, "not interrupted": 0, "receipt": 0, "audit": 0}
-	for _, b := range found {
-		kinds[b.kind]++
-	}
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		fmt.Fprintf(table, "BREACH %s\t%d\n", kind, kinds[kind])
-	}
-	_ = table.Flush()
-	for i, b := range found {
-		if i == 20 {
-			break
-		}
-		fmt.Fprintf(out, "%s: %s\n", b.kind, b.what)
-	}
-	if len(l.said) == 0 || l.answers == 0 || l.calls == 0 {
-		return errors.New("nothing was said, answered or compared: the run shows nothing")
-	}
-	if len(found) > 0 {
-		return fmt.Errorf("%d breaches (seed %d)", len(found), l.o.seed)
-	}
-	return nil
 }

@@ -3,12 +3,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -17,11 +19,12 @@ type object = map[string]any
 // client calls one api process.
 type client struct {
 	base, token string
+	record      *record
 	http        *http.Client
 }
 
-func newClient(base, token string) *client {
-	return &client{base, token, &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+func newClient(base, token string, record *record) *client {
+	return &client{base, token, record, &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 }
 
 // try makes one call; status 0 is no answer.
@@ -49,7 +52,41 @@ func (c *client) try(ctx context.Context, method, path string, body any) (int, [
 	if err != nil {
 		return 0, nil
 	}
+	if response.StatusCode >= 500 && response.StatusCode != http.StatusServiceUnavailable {
+		c.record.breach(wrongAnswer, "%s %s gave %d: %.200s", method, path, response.StatusCode, answer)
+	}
 	return response.StatusCode, answer
+}
+
+// follow reads a stream of events to its end and gives their sequences.
+func (c *client) follow(ctx context.Context, path string) ([]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, "GET", c.base+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.token)
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	var list []int64
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data:")
+		if !ok {
+			continue
+		}
+		var event struct{ Sequence int64 }
+		if err := json.Unmarshal([]byte(data), &event); err != nil {
+			return nil, err
+		}
+		list = append(list, event.Sequence)
+	}
+	return list, lines.Err()
 }
 
 // insist makes a call until it succeeds, is refused, or the limit is over.

@@ -122,6 +122,37 @@ func TestACancelClosesTheQuestionWhetherWorkMayStart(t *testing.T) {
 	}
 }
 
+// A cancel that comes between the decision whether work may start and its start is not
+// undone by it: the work ends as cancelled, not as one that was not allowed.
+func TestACancelBesideTheDecisionToGiveWorkIsKept(t *testing.T) {
+	for name, acts := range map[string]func(w *world, g domain.DelegationID, r domain.Request){
+		"allowed, then cancelled": func(w *world, g domain.DelegationID, r domain.Request) {
+			w.mustAnswer(r, domain.DecisionAllow, "")
+			_, err := w.engine.CancelDelegation(t.Context(), w.me, g, "k")
+			w.must(err)
+		},
+		"cancelled, then denied": func(w *world, g domain.DelegationID, r domain.Request) {
+			_, err := w.engine.CancelDelegation(t.Context(), w.me, g, "k")
+			w.must(err)
+			w.mustAnswer(r, domain.DecisionDeny, "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			other := w.sharedBot("Programmer")
+			chat := w.newChat()
+			w.say(chat, delegate(map[string]any{"bot": other.ID, "reason": "it can"}, "/say done"))
+			w.run()
+			g := w.onlyGiven(chat)
+			acts(w, g.ID, w.onlyPending())
+			w.run()
+			w.sweepFor(30 * time.Second)
+			w.wantWork(g.ID, domain.DelegationCancelled)
+			w.wantText(chat, "was stopped. It is not done.")
+		})
+	}
+}
+
 func TestWorkIsCancellingUntilItsCallIsBack(t *testing.T) {
 	w := newWorld(t)
 	chat := w.newChat()

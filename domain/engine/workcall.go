@@ -196,6 +196,9 @@ func (w *callWork) workMoved(c domain.Call) error {
 		return nil
 	}
 	if g.Status == domain.DelegationAuthorizing && g.Call == c.ID {
+		if domain.HeldBy(path).Stopping != "" {
+			return nil // it was stopped first: whoever closes it ends it as cancelled
+		}
 		chat, err := w.e.Store.Chat(w.ctx, g.Chat)
 		if err != nil {
 			return err

@@ -39,14 +39,13 @@ func TestOneTraceOverSeveralProcesses(t *testing.T) {
 	asked := sink.find(t, message.TraceId, "chat playbook")
 	task := sink.find(t, answer.TraceId, "task call.send")
 	tool := sink.find(t, answer.TraceId, "execute_tool send_email")
-	next := sink.find(t, answer.TraceId, "task turn.step")
 	again := sink.find(t, answer.TraceId, "chat playbook")
-	for _, pair := range []struct{ below, above *otlp.Span }{{first, message}, {asked, first}, {task, answer}, {tool, task}, {next, task}, {again, next}} {
+	for _, pair := range []struct{ below, above *otlp.Span }{{first, message}, {asked, first}, {task, answer}, {tool, task}, {again, task}} {
 		if string(pair.below.ParentSpanId) != string(pair.above.SpanId) {
 			t.Errorf("%s does not hang below %s", pair.below.Name, pair.above.Name)
 		}
 	}
-	for span, want := range map[*otlp.Span]string{message: "api", answer: "api", first: "worker", asked: "worker", task: "worker", tool: "worker", next: "worker", again: "worker"} {
+	for span, want := range map[*otlp.Span]string{message: "api", answer: "api", first: "worker", asked: "worker", task: "worker", tool: "worker", again: "worker"} {
 		if got := sink.roles[span]; got != want {
 			t.Errorf("%s comes from the %s, want the %s", span.Name, got, want)
 		}

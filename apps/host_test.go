@@ -98,8 +98,11 @@ func TestACallOfAHostThatGoesWrong(t *testing.T) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}, ready, false, "307", 1},
 		"a connection that ends": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, ready, true, "not known", 1},
-		"no answer":              {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, ready, true, "not known", 1},
-		"not wanted any more":    {func(http.ResponseWriter, *http.Request) {}, func() error { return refusal }, false, refusal.Error(), 0},
+		"no answer": {func(_ http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			panic(http.ErrAbortHandler) // to return would be to answer
+		}, ready, true, "not known", 1},
+		"not wanted any more": {func(http.ResponseWriter, *http.Request) {}, func() error { return refusal }, false, refusal.Error(), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			received.Store(0)

@@ -3,15 +3,12 @@ package worker_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"openbot/domain"
 	"openbot/domain/engine"
-	"openbot/model"
-	"openbot/repository"
 	"openbot/worker"
 )
 
@@ -24,20 +21,10 @@ func (h hooks) Deliver(ctx context.Context, m domain.HookMessage) (int, error) {
 func telling(t *testing.T, at time.Time, receiver hooks) (*worker.Worker, *engine.Engine, domain.Principal, domain.Webhook, domain.Task) {
 	t.Helper()
 	ctx := t.Context()
-	store, err := repository.Open(ctx, repository.Options{File: filepath.Join(t.TempDir(), "openbot.db")})
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
-	must(t, store.Migrate(ctx))
-	playbook := model.New(model.Options{})
-	t.Cleanup(playbook.Close)
-	rung := &bell{}
-	e := engine.New(engine.Options{Store: store, Ringer: rung, Live: silence{}, Models: playbook, Sealer: open{}, DefaultModel: "playbook",
-		Clock: func() time.Time { return at }})
+	playbook := newPlaybook(t)
+	h := newHouse(t, engine.Options{Models: playbook, Clock: func() time.Time { return at }})
+	e, me, rung := h.engine, h.me, h.rung
 	w := worker.New(worker.Options{Engine: e, Models: playbook, Hooks: receiver})
-	secret, err := e.FirstStart(ctx, "")
-	must(t, err)
-	me, err := e.Authenticate(ctx, secret)
-	must(t, err)
 	url := "https://x.example"
 	hook, _, err := e.CreateWebhook(ctx, me, engine.WebhookFields{URL: &url, Events: []string{domain.HookRequestPending}})
 	must(t, err)
@@ -52,12 +39,6 @@ func telling(t *testing.T, at time.Time, receiver hooks) (*worker.Worker, *engin
 	}
 	return w, e, me, hook, task
 }
-
-// open seals nothing.
-type open struct{}
-
-func (open) Seal(plain []byte, _ domain.OrganizationID, _ string) ([]byte, error) { return plain, nil }
-func (open) Open(box []byte, _ domain.OrganizationID, _ string) ([]byte, error)   { return box, nil }
 
 // A worker that is being stopped finishes a try and saves what came of it.
 func TestAWorkerThatStopsFinishesATry(t *testing.T) {

@@ -2,14 +2,11 @@ package worker_test
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"openbot/domain"
 	"openbot/domain/engine"
-	"openbot/model"
-	"openbot/repository"
 	"openbot/worker"
 )
 
@@ -56,22 +53,13 @@ func TestAJudgeThatHangsIsGivenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			store, err := repository.Open(ctx, repository.Options{File: filepath.Join(t.TempDir(), "openbot.db")})
-			must(t, err)
-			t.Cleanup(func() { must(t, store.Close()) })
-			must(t, store.Migrate(ctx))
-			playbook := model.New(model.Options{})
-			t.Cleanup(playbook.Close)
-			rung := &bell{}
+			playbook := newPlaybook(t)
 			models := hanging{Models: playbook, err: c.err}
-			e := engine.New(engine.Options{Store: store, Ringer: rung, Live: silence{}, Models: models, Sealer: plain{}, DefaultModel: "playbook", JudgeLimit: 20 * time.Millisecond})
+			h := newHouse(t, engine.Options{Models: models, JudgeLimit: 20 * time.Millisecond})
+			e, me, rung := h.engine, h.me, h.rung
 			w := worker.New(worker.Options{Engine: e, Models: models})
-			secret, err := e.FirstStart(ctx, "")
-			must(t, err)
-			me, err := e.Authenticate(ctx, secret)
-			must(t, err)
 			text := "Allow bots.spawn."
-			_, err = e.CreateRule(ctx, me, engine.RuleFields{Text: &text})
+			_, err := e.CreateRule(ctx, me, engine.RuleFields{Text: &text})
 			must(t, err)
 			chat, err := e.CreateChat(ctx, me, engine.NewChat{})
 			must(t, err)
@@ -101,23 +89,14 @@ func TestAJudgeThatHangsIsGivenUp(t *testing.T) {
 // A worker that is stopped while it asks the judge decides nothing: another asks again.
 func TestAWorkerThatStopsLeavesTheJudgingToOthers(t *testing.T) {
 	ctx := t.Context()
-	store, err := repository.Open(ctx, repository.Options{File: filepath.Join(t.TempDir(), "openbot.db")})
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
-	must(t, store.Migrate(ctx))
-	playbook := model.New(model.Options{})
-	t.Cleanup(playbook.Close)
-	rung := &bell{}
+	playbook := newPlaybook(t)
 	stopping, stop := context.WithCancel(ctx)
 	models := hanging{Models: playbook, called: stop}
-	e := engine.New(engine.Options{Store: store, Ringer: rung, Live: silence{}, Models: models, Sealer: plain{}, DefaultModel: "playbook"})
+	h := newHouse(t, engine.Options{Models: models})
+	e, me, rung := h.engine, h.me, h.rung
 	w := worker.New(worker.Options{Engine: e, Models: models})
-	secret, err := e.FirstStart(ctx, "")
-	must(t, err)
-	me, err := e.Authenticate(ctx, secret)
-	must(t, err)
 	text := "Allow bots.spawn."
-	_, err = e.CreateRule(ctx, me, engine.RuleFields{Text: &text})
+	_, err := e.CreateRule(ctx, me, engine.RuleFields{Text: &text})
 	must(t, err)
 	chat, err := e.CreateChat(ctx, me, engine.NewChat{})
 	must(t, err)

@@ -3,13 +3,10 @@ package worker_test
 import (
 	"context"
 	"encoding/json"
-	"path/filepath"
 	"testing"
 
 	"openbot/domain"
 	"openbot/domain/engine"
-	"openbot/model"
-	"openbot/repository"
 	"openbot/worker"
 )
 
@@ -35,24 +32,15 @@ func (s stalling) Call(ctx context.Context, r domain.ModelRequest) (domain.Model
 // being stopped, another is rung for the step: the task of the call is over.
 func TestTheWorkerOfACallGoesOnWithItsTurn(t *testing.T) {
 	ctx := t.Context()
-	store, err := repository.Open(ctx, repository.Options{File: filepath.Join(t.TempDir(), "openbot.db")})
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
-	must(t, store.Migrate(ctx))
-	playbook := model.New(model.Options{})
-	t.Cleanup(playbook.Close)
-	rung := &bell{}
+	playbook := newPlaybook(t)
 	working, stop := context.WithCancel(ctx)
 	called := func() {}
 	models := stalling{playbook}
-	e := engine.New(engine.Options{Store: store, Ringer: rung, Live: silence{}, Models: models, Sealer: open{}, DefaultModel: "playbook"})
+	h := newHouse(t, engine.Options{Models: models})
+	e, me, rung := h.engine, h.me, h.rung
 	w := worker.New(worker.Options{Engine: e, Models: models, Hosts: host{called: func() { called() }}})
-	secret, err := e.FirstStart(ctx, "")
-	must(t, err)
-	me, err := e.Authenticate(ctx, secret)
-	must(t, err)
 	name, text, endpoint, approval := "deploy", "d", "https://host.example/", "none"
-	_, _, err = e.CreateHostTool(ctx, me, engine.HostToolFields{Name: &name, Description: &text, Endpoint: &endpoint, Approval: &approval,
+	_, _, err := e.CreateHostTool(ctx, me, engine.HostToolFields{Name: &name, Description: &text, Endpoint: &endpoint, Approval: &approval,
 		Schema: json.RawMessage(`{"type":"object"}`)})
 	must(t, err)
 

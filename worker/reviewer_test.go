@@ -2,14 +2,11 @@ package worker_test
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"openbot/domain"
 	"openbot/domain/engine"
-	"openbot/model"
-	"openbot/repository"
 	"openbot/worker"
 )
 
@@ -30,21 +27,12 @@ func (m reviewerModel) Call(ctx context.Context, r domain.ModelRequest) (domain.
 // error of the reviewer's task.
 func reviewed(t *testing.T, ctx context.Context, review func(context.Context) (domain.ModelReply, error)) (domain.Request, error) {
 	t.Helper()
-	store, err := repository.Open(t.Context(), repository.Options{File: filepath.Join(t.TempDir(), "openbot.db")})
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
-	must(t, store.Migrate(t.Context()))
-	playbook := model.New(model.Options{})
-	t.Cleanup(playbook.Close)
-	rung := &bell{}
+	playbook := newPlaybook(t)
 	models := reviewerModel{playbook, review}
-	e := engine.New(engine.Options{Store: store, Ringer: rung, Live: silence{}, Models: models, Sealer: plain{}, DefaultModel: "playbook", JudgeLimit: 20 * time.Millisecond})
+	h := newHouse(t, engine.Options{Models: models, JudgeLimit: 20 * time.Millisecond})
+	e, me, rung := h.engine, h.me, h.rung
 	w := worker.New(worker.Options{Engine: e, Models: models})
-	secret, err := e.FirstStart(t.Context(), "")
-	must(t, err)
-	me, err := e.Authenticate(t.Context(), secret)
-	must(t, err)
-	_, err = e.ChangeSettings(t.Context(), me, func(s *domain.Settings) error {
+	_, err := e.ChangeSettings(t.Context(), me, func(s *domain.Settings) error {
 		s.Reviewer.Enabled = true
 		return nil
 	})

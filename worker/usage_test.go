@@ -2,14 +2,11 @@ package worker_test
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"openbot/domain"
 	"openbot/domain/engine"
-	"openbot/model"
-	"openbot/repository"
 	"openbot/worker"
 )
 
@@ -33,22 +30,13 @@ func (c *counting) Call(ctx context.Context, r domain.ModelRequest) (domain.Mode
 // judge for each call, and what follows a reminder.
 func TestTheLedgerHoldsAllThatModelsUsed(t *testing.T) {
 	ctx := t.Context()
-	store, err := repository.Open(ctx, repository.Options{File: filepath.Join(t.TempDir(), "openbot.db")})
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
-	must(t, store.Migrate(ctx))
-	playbook := model.New(model.Options{})
-	t.Cleanup(playbook.Close)
-	rung := &bell{}
+	playbook := newPlaybook(t)
 	models := &counting{Models: playbook}
-	e := engine.New(engine.Options{Store: store, Ringer: rung, Live: silence{}, Models: models, Sealer: plain{}, DefaultModel: "playbook"})
+	h := newHouse(t, engine.Options{Models: models})
+	e, me, rung := h.engine, h.me, h.rung
 	w := worker.New(worker.Options{Engine: e, Models: models})
-	secret, err := e.FirstStart(ctx, "")
-	must(t, err)
-	me, err := e.Authenticate(ctx, secret)
-	must(t, err)
 	text, effect := "Allow bots.spawn.", domain.DecisionAllow
-	_, err = e.CreateRule(ctx, me, engine.RuleFields{Text: &text, Effect: &effect})
+	_, err := e.CreateRule(ctx, me, engine.RuleFields{Text: &text, Effect: &effect})
 	must(t, err)
 	chat, err := e.CreateChat(ctx, me, engine.NewChat{})
 	must(t, err)
@@ -63,7 +51,7 @@ func TestTheLedgerHoldsAllThatModelsUsed(t *testing.T) {
 	if models.judged != 4 {
 		t.Errorf("the judge was asked %d times, want twice for each call", models.judged)
 	}
-	items, err := store.Items(ctx, chat.ID, 0, 100)
+	items, err := h.store.Items(ctx, chat.ID, 0, 100)
 	must(t, err)
 	reminders := 0
 	for _, item := range items {

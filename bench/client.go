@@ -167,9 +167,14 @@ type stream struct {
 func (c *client) observe(ctx context.Context, chat string) (*stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	response, err := c.send(ctx, "GET", "/v1/chats/"+chat+"/observe", nil)
+	return begin(ctx, cancel, "observing a Chat", response, err)
+}
+
+// begin reads the stream of a response; cancel ends it, and is called when there is none.
+func begin(ctx context.Context, cancel context.CancelFunc, what string, response *http.Response, err error) (*stream, error) {
 	if err == nil && response.StatusCode != 200 {
 		_ = response.Body.Close()
-		err = fmt.Errorf("observing a Chat gave %d", response.StatusCode)
+		err = fmt.Errorf("%s gave %d", what, response.StatusCode)
 	}
 	if err != nil {
 		cancel()

@@ -107,17 +107,7 @@ func (r *reader) live(ctx context.Context) (*stream, error) {
 	}
 	endless := http.Client{Jar: r.http.Jar}
 	response, err := endless.Do(request)
-	if err == nil && response.StatusCode != 200 {
-		_ = response.Body.Close()
-		err = fmt.Errorf("following the pages gave %d", response.StatusCode)
-	}
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	s := &stream{events: make(chan event, 64), cancel: cancel}
-	go s.read(ctx, response.Body)
-	return s, nil
+	return begin(ctx, cancel, "following the pages", response, err)
 }
 
 // list reads the list of Requests alone, as a page does that heard of a new one.

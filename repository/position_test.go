@@ -3,6 +3,7 @@ package repository_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"openbot/domain"
 	"openbot/repository"
@@ -42,6 +43,29 @@ func seen(t *testing.T, store *repository.Store, after int64) (chats []string, l
 	return chats, after
 }
 
+// seenWhen gives what is seen once there are so many: a transaction anywhere in the cluster,
+// as of other tests, holds readers up until it ends.
+func seenWhen(t *testing.T, store *repository.Store, after int64, many int) (chats []string, last int64) {
+	t.Helper()
+	again := time.NewTicker(10 * time.Millisecond)
+	defer again.Stop()
+	end := time.After(time.Minute)
+	for {
+		events, err := store.MemberEvents(t.Context(), "mem_1", after, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(events) >= many {
+			return seen(t, store, after)
+		}
+		select {
+		case <-again.C:
+		case <-end:
+			t.Fatalf("%d events are seen, want %d", len(events), many)
+		}
+	}
+}
+
 // A transaction that began to write first and commits last must not put its event
 // under what a reader has seen.
 func TestOpenTransactionHoldsReadersUpButLosesNothing(t *testing.T) {
@@ -49,7 +73,7 @@ func TestOpenTransactionHoldsReadersUpButLosesNothing(t *testing.T) {
 	o := onPostgres(t)
 	store := migrated(t, o)
 	chatWithEvents(t, store, "chat_before")
-	got, position := seen(t, store, 0)
+	got, position := seenWhen(t, store, 0, 1)
 	if fmt.Sprint(got) != "[chat_before]" {
 		t.Fatalf("got %v", got)
 	}
@@ -67,12 +91,12 @@ func TestOpenTransactionHoldsReadersUpButLosesNothing(t *testing.T) {
 		t.Fatalf("the events of the Chat itself: %v, %v", chats, err)
 	}
 	exec(t, slow, "COMMIT")
-	got, position = seen(t, store, position)
+	got, position = seenWhen(t, store, position, 2)
 	if fmt.Sprint(got) != "[chat_slow chat_quick]" {
 		t.Fatalf("got %v", got)
 	}
 	chatWithEvents(t, store, "chat_after")
-	if got, _ := seen(t, store, position); fmt.Sprint(got) != "[chat_after]" {
+	if got, _ := seenWhen(t, store, position, 1); fmt.Sprint(got) != "[chat_after]" {
 		t.Fatalf("got %v", got)
 	}
 }
@@ -98,12 +122,12 @@ func TestPositionsGoOnAfterARestoreElsewhere(t *testing.T) {
 			exec(t, conn, `UPDATE events SET "position" = "position" + (1::bigint << 50)`)
 
 			store = raise(t, o, store)
-			got, position := seen(t, store, 0)
+			got, position := seenWhen(t, store, 0, 1)
 			if fmt.Sprint(got) != "[chat_old]" {
 				t.Fatalf("got %v", got)
 			}
 			chatWithEvents(t, store, "chat_new")
-			if got, _ := seen(t, store, position); fmt.Sprint(got) != "[chat_new]" {
+			if got, _ := seenWhen(t, store, position, 1); fmt.Sprint(got) != "[chat_new]" {
 				t.Fatalf("got %v", got)
 			}
 			offset := func() (value int64) {

@@ -178,16 +178,17 @@ func (a *App) openWorker(sealer *apps.Sealer) error {
 	}
 	w := worker.New(worker.Options{Mailer: mailer, Engine: a.engine, Models: a.tracing.Models(a.models), Apps: a.tracing.Apps(a.apps), Hosts: a.tracing.Hosts(a.apps), Hooks: a.apps, Programs: programs, Logger: a.log, Metrics: worker.NewMetrics(a.registry)})
 	handle := a.tracing.Task(w.Handle)
-	// Five servers: slow models and Apps fill the first, and answers still get through
-	// on the second; a slow judge fills the third alone, programs the fourth, and
-	// receivers that do not answer the fifth.
+	// Six servers: slow models and Apps fill the first, and answers still get through
+	// on the second; a slow judge fills the third alone, programs the fourth, receivers
+	// that do not answer the fifth, and what can wait the last.
 	a.workers = []*queue.Server{
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log,
-			Only: []domain.Urgency{domain.UrgencyAnswer, domain.UrgencyTurn, domain.UrgencyReview, domain.UrgencyRest}}, handle),
+			Only: []domain.Urgency{domain.UrgencyAnswer, domain.UrgencyTurn, domain.UrgencyReview}}, handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyAnswer}}, handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyJudge}}, handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyProgram}}, handle),
 		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyDelivery}}, handle),
+		queue.NewServer(a.queue, queue.ServerOptions{Concurrency: cfg.Workers(), Logger: a.log, Only: []domain.Urgency{domain.UrgencyRest}}, handle),
 	}
 	return nil
 }

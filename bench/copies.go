@@ -40,8 +40,8 @@ func (s *subject) copyRows(ctx context.Context, id string, n int, tables []copie
 		if t.set != "" {
 			fields = append(fields, t.set)
 		}
-		made, err := tx.Exec(ctx, fmt.Sprintf("INSERT INTO %s SELECT made.* FROM %s r, generate_series(1, $2::int) n, LATERAL jsonb_populate_record(r, jsonb_build_object(%s)) made WHERE %s",
-			t.table, t.table, strings.Join(fields, ", "), t.where), id, n)
+		made, err := tx.Exec(ctx, fmt.Sprintf("INSERT INTO %s SELECT made.* FROM (SELECT * FROM %s WHERE %s) r, generate_series(1, $2::int) n, LATERAL jsonb_populate_record(NULL::%s, to_jsonb(r) || jsonb_build_object(%s)) made",
+			t.table, t.table, t.where, t.table, strings.Join(fields, ", ")), id, n)
 		if err != nil {
 			return fmt.Errorf("rows of %s cannot be copied: %w", t.table, err)
 		}

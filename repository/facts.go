@@ -78,7 +78,7 @@ func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFac
 		}
 		return ask(append(askWork(&f.Work, &f.OpenWork, f.Chat),
 			askOwners(&f.Owners, f.Bot.ID, f.MainBot),
-			askRights(&f.Rights, f.Turn.Authority),
+			askRights(f.Turn.Authority, func(rights []domain.Rights) { f.Rights = rights }),
 			askList("read the history", &f.Items, itemRow.domain, func(db *gorm.DB) *gorm.DB {
 				return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
 			}),
@@ -104,168 +104,6 @@ func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFac
 		return domain.StepFacts{}, err
 	}
 	return f, nil
-}
-
-type callFactsRow struct {
-	Organization organizationRow `gorm:"embedded;embeddedPrefix:o_"`
-	Chat         chatRow         `gorm:"embedded;embeddedPrefix:c_"`
-	Turn         turnRow         `gorm:"embedded;embeddedPrefix:t_"`
-	Call         callRow         `gorm:"embedded;embeddedPrefix:k_"`
-	Request      requestRow      `gorm:"embedded;embeddedPrefix:r_"`
-	Connection   connectionRow   `gorm:"embedded;embeddedPrefix:n_"`
-	HostTool     hostToolRow     `gorm:"embedded;embeddedPrefix:h_"`
-	MainBotID    domain.BotID
-}
-
-var callQuery = sync.OnceValue(func() string {
-	return "SELECT " + columns[organizationRow]("o", "o_") + ", " + columns[chatRow]("c", "c_") + ", " + columns[turnRow]("t", "t_") +
-		", " + columns[callRow]("k", "k_") + ", " + columns[requestRow]("r", "r_") + ", " + columns[connectionRow]("n", "n_") +
-		", " + columns[hostToolRow]("h", "h_") + ", m.main_bot_id" +
-		" FROM calls k JOIN turns t ON t.id = k.turn_id JOIN chats c ON c.id = t.chat_id JOIN organizations o ON o.id = k.organization_id" +
-		" LEFT JOIN members m ON m.id = t.member_id LEFT JOIN requests r ON r.id = k.request_id LEFT JOIN connections n ON n.id = k.connection_id" +
-		" LEFT JOIN host_tools h ON k.kind = 'host' AND h.organization_id = k.organization_id AND h.name = k.tool AND h.deleted_at IS NULL" +
-		" WHERE k.id = ?"
-})
-
-// CallFacts gives everything that a move of one call needs, in four statements, and a
-// few more for a program and its calls, for a call that rests on a Rule or on a Bot's
-// Grant, or that the judge has not seen. They take two round trips on PostgreSQL. A Connection is given even when
-// it was deleted meanwhile; a host tool is found by its name and only while it is not
-// deleted.
-func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFacts, error) {
-	facts, err := s.CallsFacts(ctx, []domain.CallID{id})
-	if err != nil {
-		return domain.CallFacts{}, err
-	}
-	return facts[0], nil
-}
-
-// CallsFacts gives CallFacts of several calls, in their order, in as many round trips as
-// of one. It gives not_found when one of them is not there.
-func (s *Store) CallsFacts(ctx context.Context, ids []domain.CallID) ([]domain.CallFacts, error) {
-	facts, mainBots := make([]domain.CallFacts, len(ids)), make([]domain.BotID, len(ids))
-	err := s.together(ctx, func(ask ask) error {
-		calls := make([]question, len(ids))
-		for i, id := range ids {
-			calls[i] = s.askCall(&facts[i], &mainBots[i], id)
-		}
-		if err := ask(calls...); err != nil {
-			return err
-		}
-		var around []question
-		for i := range facts {
-			around = append(around, askAround(&facts[i], mainBots[i])...)
-		}
-		return ask(around...)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return facts, nil
-}
-
-func (s *Store) askCall(f *domain.CallFacts, mainBot *domain.BotID, id domain.CallID) question {
-	return askOne("Call", func(row callFactsRow) error {
-		read(s.images, &row.Chat)
-		read(s.images, &row.Turn)
-		read(s.images, &row.Call)
-		read(s.images, &row.Request)
-		f.Organization, f.Chat, f.Turn, f.Call = row.Organization.domain(), row.Chat.domain(), row.Turn.domain(), row.Call.domain()
-		if row.Request.ID != "" {
-			request := row.Request.domain()
-			f.Request = &request
-		}
-		if row.Connection.ID != "" {
-			connection := row.Connection.domain()
-			f.Connection = &connection
-		}
-		if row.HostTool.ID != "" {
-			tool := row.HostTool.domain()
-			f.HostTool = &tool
-		}
-		*mainBot = row.MainBotID
-		return nil
-	}, callQuery(), id)
-}
-
-// askAround reads what a decision about a call needs beside the call.
-func askAround(f *domain.CallFacts, mainBot domain.BotID) []question {
-	questions := []question{
-		askRights(&f.Rights, f.Turn.Authority),
-		askList("read the Grants", &f.Grants, grantRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Where("bot_id = ? AND member_id = ? AND action = ? AND target = ? AND revoked_at IS NULL",
-				f.Turn.Bot, f.Turn.Member, f.Call.Capability.Action, f.Call.Capability.Target).Order("id")
-		}),
-		askList("read the calls of a step", &f.Siblings, siblingRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Raw(siblingsQuery, f.Call.Turn, f.Call.Step)
-		}),
-	}
-	questions = append(questions, askProgram(f)...)
-	questions = append(questions, askWork(&f.Work, nil, f.Chat)...)
-	questions = append(questions, askStrength(&f.Strength, f.Call.Decided)...)
-	if f.Call.Status == domain.CallChecking {
-		f.Judging = &domain.JudgeFacts{MainBot: mainBot}
-		questions = append(questions, askJudging(f.Judging, f.Turn)...)
-	}
-	return questions
-}
-
-// askProgram reads the calls of a program, or the program of a call.
-func askProgram(f *domain.CallFacts) []question {
-	if f.Call.Parent != "" && !f.Call.ForWork() {
-		return []question{asking("read a program", byID(f.Call.Parent), func(rows []callRow) error {
-			if len(rows) == 1 {
-				parent := rows[0].domain()
-				f.Parent = &parent
-			}
-			return nil
-		})}
-	}
-	if f.Call.Kind != domain.CallProgram {
-		return nil
-	}
-	return []question{askList("read the calls of a program", &f.Children, callRow.domain, func(db *gorm.DB) *gorm.DB {
-		return db.Where("turn_id = ? AND step = ? AND parent_id = ?", f.Call.Turn, f.Call.Step, f.Call.ID).Order(`"position"`)
-	})}
-}
-
-// askStrength reads what an allow rests on, as it stands now.
-func askStrength(into *domain.Strength, d *domain.DecidedBy) []question {
-	var questions []question
-	if d == nil {
-		return nil
-	}
-	if d.By.Tag == domain.TagBot && d.Grant != "" {
-		questions = append(questions, asking("read a Grant", byID(d.Grant), func(rows []grantRow) error {
-			if len(rows) == 1 {
-				grant := rows[0].domain()
-				into.Grant = &grant
-			}
-			return nil
-		}))
-	}
-	if d.Rule != "" {
-		questions = append(questions, asking("read a Rule", byID(d.Rule), func(rows []ruleRow) error {
-			if len(rows) == 1 {
-				rule := rows[0].domain()
-				into.Rule = &rule
-			}
-			return nil
-		}))
-	}
-	return questions
-}
-
-// askJudging reads what a check that goes on after the judge needs.
-func askJudging(into *domain.JudgeFacts, turn domain.Turn) []question {
-	return []question{
-		askOne("Bot", func(row botRow) error {
-			into.Bot = row.domain()
-			return nil
-		}, "SELECT * FROM bots WHERE id = ?", turn.Bot),
-		askOwners(&into.Owners, turn.Bot, into.MainBot),
-		askRules(&into.Rules, turn.Organization, turn.Bot, turn.Member),
-	}
 }
 
 // TurnFacts gives everything that stopping a Turn needs, in three statements that
@@ -333,7 +171,7 @@ var rightsQuery = sync.OnceValue(func() string {
 // askRights reads the Members and tokens behind a Turn, in the order of its
 // authorities. One that is missing, or a token that is not whose it should be, is an
 // error: leaving it out would widen what the Turn may do.
-func askRights(into *[]domain.Rights, authority []domain.Authority) question {
+func askRights(authority []domain.Authority, take func([]domain.Rights)) question {
 	var tokens []domain.TokenID
 	var members []domain.MemberID
 	for _, a := range authority {
@@ -366,23 +204,7 @@ func askRights(into *[]domain.Rights, authority []domain.Authority) question {
 				rights[i].Via = &bearer
 			}
 		}
-		*into = rights
+		take(rights)
 		return nil
 	})
-}
-
-// siblingsQuery tells from the status what has ended, because ended_at stands after
-// the result, and SQLite walks through a long result to get there; only of an unknown
-// outcome the status does not tell.
-const siblingsQuery = `SELECT id, status, CASE WHEN status IN ('succeeded', 'failed', 'denied', 'cancelled') THEN 1 = 1
-	WHEN status = 'unknown' THEN ended_at IS NOT NULL ELSE 1 = 0 END AS ended FROM calls WHERE turn_id = ? AND step = ? ORDER BY "position"`
-
-type siblingRow struct {
-	ID     domain.CallID
-	Status domain.CallStatus
-	Ended  bool
-}
-
-func (r siblingRow) domain() domain.CallStanding {
-	return domain.CallStanding{ID: r.ID, Status: r.Status, Ended: r.Ended}
 }

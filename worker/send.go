@@ -41,7 +41,7 @@ func (w *Worker) send(ctx context.Context, id domain.CallID, version int64) erro
 // goOn takes the step that a call of this worker made due. Nobody else was rung for it,
 // and a new try of the call's own task would find nothing to do.
 func (w *Worker) goOn(ctx context.Context, step domain.Task) error {
-	err := w.step(ctx, domain.TurnID(step.Subject), step.Revision)
+	err := w.step(ctx, domain.TurnID(step.Subject), step.Revision, nil)
 	if err != nil {
 		w.Engine.Ring(ctx, step)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -36,6 +37,7 @@ type Options struct {
 type Worker struct {
 	Options
 	handlers map[domain.TaskKind]func(context.Context, domain.Task) error
+	calm     pace // of steps that nobody waits for
 }
 
 // New makes a Worker.
@@ -43,10 +45,10 @@ func New(o Options) *Worker {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	w := &Worker{Options: o}
+	w := &Worker{Options: o, calm: make(pace, max(1, runtime.GOMAXPROCS(0)/2))}
 	w.handlers = map[domain.TaskKind]func(context.Context, domain.Task) error{
 		domain.TaskTurnStep: func(ctx context.Context, t domain.Task) error {
-			return w.step(ctx, domain.TurnID(t.Subject), t.Revision)
+			return w.step(ctx, domain.TurnID(t.Subject), t.Revision, w.paceOf(t))
 		},
 		domain.TaskCallSend: func(ctx context.Context, t domain.Task) error {
 			return w.send(ctx, domain.CallID(t.Subject), t.Revision)
@@ -150,8 +152,12 @@ func Retry(code domain.Code) bool {
 // step takes one model step. Its commit is fenced by the Turn's version; a step
 // that runs long pushes the Turn's due time ahead, so that nobody else starts it,
 // and learns that way when it is not wanted any more.
-func (w *Worker) step(ctx context.Context, id domain.TurnID, version int64) error {
-	step, err := w.Engine.PrepareStep(ctx, id, version)
+func (w *Worker) step(ctx context.Context, id domain.TurnID, version int64, pace pace) error {
+	var step *engine.Step
+	err := pace.keep(ctx, func() (err error) {
+		step, err = w.Engine.PrepareStep(ctx, id, version)
+		return err
+	})
 	if err != nil || step == nil {
 		return err
 	}
@@ -159,7 +165,7 @@ func (w *Worker) step(ctx context.Context, id domain.TurnID, version int64) erro
 	if step.Reply != nil {
 		commit, stop := saving(ctx)
 		defer stop()
-		return w.Engine.CommitStep(commit, step, *step.Reply)
+		return pace.keep(commit, func() error { return w.Engine.CommitStep(commit, step, *step.Reply) })
 	}
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -182,7 +188,7 @@ func (w *Worker) step(ctx context.Context, id domain.TurnID, version int64) erro
 	defer stop()
 	if err == nil {
 		w.Metrics.model("ok")
-		return w.Engine.CommitStep(commit, step, reply)
+		return pace.keep(commit, func() error { return w.Engine.CommitStep(commit, step, reply) })
 	}
 	var failure *domain.ModelError
 	if !errors.As(err, &failure) {

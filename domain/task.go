@@ -59,7 +59,7 @@ const (
 
 // ExpiryShares is into how many shares the Requests whose time is up are divided when
 // there are many. Workers that end them at the same time then meet on no row.
-const ExpiryShares = 4
+const ExpiryShares = 2
 
 // TaskKinds lists the kind of every task that belongs to a row.
 func TaskKinds() []TaskKind {

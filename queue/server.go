@@ -96,7 +96,7 @@ func NewServer(q *Queue, options ServerOptions, handler Handler) *Server {
 		Concurrency: concurrency,
 		Queues:      shares,
 		// The hook does the waiting, so asynq's own sleep only adds to it.
-		TaskCheckInterval:        100 * time.Microsecond,
+		TaskCheckInterval:        1, // halves to no sleep; any other lasts a millisecond at least
 		DelayedTaskCheckInterval: forward,
 		ShutdownTimeout:          handBack,
 		BaseContext:              func() context.Context { return s.base },

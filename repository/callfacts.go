@@ -19,23 +19,36 @@ type callFactsRow struct {
 	Connection   connectionRow   `gorm:"embedded;embeddedPrefix:n_"`
 	HostTool     hostToolRow     `gorm:"embedded;embeddedPrefix:h_"`
 	MainBotID    domain.BotID
+	Grants       bool // whether there is any
+	Siblings     int  // how many calls the step has, itself among them
+}
+
+// callRead is what is known of a call when the rest is asked for.
+type callRead struct {
+	*domain.CallFacts
+	mainBot  domain.BotID
+	grants   bool
+	siblings int
 }
 
 var callQuery = sync.OnceValue(func() string {
 	return "SELECT " + columns[organizationRow]("o", "o_") + ", " + columns[chatRow]("c", "c_") + ", " + columns[turnRow]("t", "t_") +
 		", " + columns[callRow]("k", "k_") + ", " + columns[requestRow]("r", "r_") + ", " + columns[connectionRow]("n", "n_") +
 		", " + columns[hostToolRow]("h", "h_") + ", m.main_bot_id" +
+		", EXISTS (SELECT 1 FROM grants x WHERE x.bot_id = t.bot_id AND x.member_id = t.member_id AND x.action = k.action AND x.target = k.target" +
+		" AND x.revoked_at IS NULL) AS grants" +
+		", (SELECT count(*) FROM calls x WHERE x.turn_id = k.turn_id AND x.step = k.step) AS siblings" +
 		" FROM calls k JOIN turns t ON t.id = k.turn_id JOIN chats c ON c.id = t.chat_id JOIN organizations o ON o.id = k.organization_id" +
 		" LEFT JOIN members m ON m.id = t.member_id LEFT JOIN requests r ON r.id = k.request_id LEFT JOIN connections n ON n.id = k.connection_id" +
 		" LEFT JOIN host_tools h ON k.kind = 'host' AND h.organization_id = k.organization_id AND h.name = k.tool AND h.deleted_at IS NULL" +
 		" WHERE k.id IN ?"
 })
 
-// CallFacts gives everything that a move of one call needs, in four statements, and a
-// few more for a program and its calls, for a call that rests on a Rule or on a Bot's
-// Grant, or that the judge has not seen. They take two round trips on PostgreSQL. A Connection is given even when
-// it was deleted meanwhile; a host tool is found by its name and only while it is not
-// deleted.
+// CallFacts gives everything that a move of one call needs, in two statements, and a
+// few more for a call beside others, one with Grants, a program and its calls, a call that
+// rests on a Rule or on a Bot's Grant, or that the judge has not seen. They take two round
+// trips on PostgreSQL. A Connection is given even when it was deleted meanwhile; a host
+// tool is found by its name and only while it is not deleted.
 func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFacts, error) {
 	facts, err := s.CallsFacts(ctx, []domain.CallID{id})
 	if err != nil {
@@ -47,14 +60,14 @@ func (s *Store) CallFacts(ctx context.Context, id domain.CallID) (domain.CallFac
 // CallsFacts gives CallFacts of several calls, in their order, in as many round trips as
 // of one. It gives not_found when one of them is not there.
 func (s *Store) CallsFacts(ctx context.Context, ids []domain.CallID) ([]domain.CallFacts, error) {
-	facts, mainBots := make([]domain.CallFacts, len(ids)), make([]domain.BotID, len(ids))
+	facts, found := make([]domain.CallFacts, len(ids)), make([]callRead, len(ids))
 	err := s.together(ctx, func(ask ask) error {
-		if err := ask(s.askCalls(facts, mainBots, ids)); err != nil {
+		if err := ask(s.askCalls(facts, found, ids)); err != nil {
 			return err
 		}
-		around := slices.Concat(askRightsOf(facts), askGrantsOf(facts), askSiblingsOf(facts))
+		around := slices.Concat(askRightsOf(found), askGrantsOf(found), askSiblingsOf(found))
 		for i := range facts {
-			around = append(around, askAround(&facts[i], mainBots[i])...)
+			around = append(around, askAround(&facts[i], found[i].mainBot)...)
 		}
 		return ask(around...)
 	})
@@ -65,7 +78,7 @@ func (s *Store) CallsFacts(ctx context.Context, ids []domain.CallID) ([]domain.C
 }
 
 // askCalls reads calls with what belongs to each alone.
-func (s *Store) askCalls(facts []domain.CallFacts, mainBots []domain.BotID, ids []domain.CallID) question {
+func (s *Store) askCalls(facts []domain.CallFacts, found []callRead, ids []domain.CallID) question {
 	return asking("read a Call", func(db *gorm.DB) *gorm.DB { return db.Raw(callQuery(), ids) }, func(rows []callFactsRow) error {
 		for i, id := range ids {
 			n := slices.IndexFunc(rows, func(row callFactsRow) bool { return row.Call.ID == id })
@@ -73,7 +86,7 @@ func (s *Store) askCalls(facts []domain.CallFacts, mainBots []domain.BotID, ids 
 				return notFound("Call")
 			}
 			s.readCall(&facts[i], rows[n])
-			mainBots[i] = rows[n].MainBotID
+			found[i] = callRead{&facts[i], rows[n].MainBotID, rows[n].Grants, rows[n].Siblings}
 		}
 		return nil
 	})
@@ -99,24 +112,23 @@ func (s *Store) readCall(f *domain.CallFacts, row callFactsRow) {
 	}
 }
 
-// groups puts together the facts for which the same is read.
-func groups(facts []domain.CallFacts, same func(a, b *domain.CallFacts) bool) [][]*domain.CallFacts {
-	var found [][]*domain.CallFacts
-	for i := range facts {
-		f := &facts[i]
-		n := slices.IndexFunc(found, func(group []*domain.CallFacts) bool { return same(group[0], f) })
+// groups puts together the calls for which the same is read.
+func groups(found []callRead, same func(a, b callRead) bool) [][]callRead {
+	var all [][]callRead
+	for _, f := range found {
+		n := slices.IndexFunc(all, func(group []callRead) bool { return same(group[0], f) })
 		if n < 0 {
-			found = append(found, []*domain.CallFacts{f})
+			all = append(all, []callRead{f})
 			continue
 		}
-		found[n] = append(found[n], f)
+		all[n] = append(all[n], f)
 	}
-	return found
+	return all
 }
 
-func askRightsOf(facts []domain.CallFacts) []question {
+func askRightsOf(found []callRead) []question {
 	var questions []question
-	for _, group := range groups(facts, func(a, b *domain.CallFacts) bool { return slices.Equal(a.Turn.Authority, b.Turn.Authority) }) {
+	for _, group := range groups(found, func(a, b callRead) bool { return slices.Equal(a.Turn.Authority, b.Turn.Authority) }) {
 		questions = append(questions, askRights(group[0].Turn.Authority, func(rights []domain.Rights) {
 			for _, f := range group {
 				f.Rights = slices.Clone(rights)
@@ -126,15 +138,21 @@ func askRightsOf(facts []domain.CallFacts) []question {
 	return questions
 }
 
-func askGrantsOf(facts []domain.CallFacts) []question {
+func askGrantsOf(found []callRead) []question {
 	var questions []question
-	for _, group := range groups(facts, func(a, b *domain.CallFacts) bool {
+	for _, group := range groups(found, func(a, b callRead) bool {
 		return a.Turn.Bot == b.Turn.Bot && a.Turn.Member == b.Turn.Member && a.Call.Capability == b.Call.Capability
 	}) {
-		f := group[0]
+		for _, f := range group {
+			f.Grants = []domain.Grant{}
+		}
+		first := group[0]
+		if !slices.ContainsFunc(group, func(f callRead) bool { return f.grants }) {
+			continue
+		}
 		questions = append(questions, asking("read the Grants", func(db *gorm.DB) *gorm.DB {
 			return db.Where("bot_id = ? AND member_id = ? AND action = ? AND target = ? AND revoked_at IS NULL",
-				f.Turn.Bot, f.Turn.Member, f.Call.Capability.Action, f.Call.Capability.Target).Order("id")
+				first.Turn.Bot, first.Turn.Member, first.Call.Capability.Action, first.Call.Capability.Target).Order("id")
 		}, func(rows []grantRow) error {
 			for _, f := range group {
 				f.Grants = mapAll(rows, func(row *grantRow) domain.Grant { return row.domain() })
@@ -145,9 +163,16 @@ func askGrantsOf(facts []domain.CallFacts) []question {
 	return questions
 }
 
-func askSiblingsOf(facts []domain.CallFacts) []question {
+func askSiblingsOf(found []callRead) []question {
+	var several []callRead
+	for _, f := range found {
+		f.Siblings = []domain.CallStanding{{ID: f.Call.ID, Status: f.Call.Status, Ended: !f.Call.Open()}}
+		if f.siblings > 1 {
+			several = append(several, f)
+		}
+	}
 	var questions []question
-	for _, group := range groups(facts, func(a, b *domain.CallFacts) bool { return a.Call.Step == b.Call.Step }) {
+	for _, group := range groups(several, func(a, b callRead) bool { return a.Call.Step == b.Call.Step }) {
 		turns := make([]domain.TurnID, len(group))
 		for i, f := range group {
 			turns[i] = f.Call.Turn

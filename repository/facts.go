@@ -21,11 +21,19 @@ type stepRow struct {
 	Turn         turnRow         `gorm:"embedded;embeddedPrefix:t_"`
 	Bot          botRow          `gorm:"embedded;embeddedPrefix:b_"`
 	MainBotID    domain.BotID
+	// Whether there is any: what most work has none of costs no statement.
+	Inputs, HostTools, Grants, Rules bool
 }
 
 var stepQuery = sync.OnceValue(func() string {
 	return "SELECT " + columns[organizationRow]("o", "o_") + ", " + columns[chatRow]("c", "c_") + ", " + columns[turnRow]("t", "t_") +
-		", " + columns[botRow]("b", "b_") + ", m.main_bot_id FROM turns t JOIN chats c ON c.id = t.chat_id" +
+		", " + columns[botRow]("b", "b_") + ", m.main_bot_id" +
+		", EXISTS (SELECT 1 FROM inputs x WHERE x.chat_id = c.id) AS inputs" +
+		", EXISTS (SELECT 1 FROM host_tools x WHERE x.organization_id = t.organization_id AND x.deleted_at IS NULL) AS host_tools" +
+		", EXISTS (SELECT 1 FROM grants x WHERE x.bot_id = t.bot_id AND x.member_id = t.member_id AND x.revoked_at IS NULL) AS grants" +
+		", EXISTS (SELECT 1 FROM rules x WHERE x.bot_id = t.bot_id AND x.member_id = t.member_id AND x.deleted_at IS NULL)" +
+		" OR EXISTS (SELECT 1 FROM rules x WHERE x.organization_id = t.organization_id AND x.deleted_at IS NULL AND x.bot_id = '') AS rules" +
+		" FROM turns t JOIN chats c ON c.id = t.chat_id" +
 		" JOIN organizations o ON o.id = t.organization_id JOIN bots b ON b.id = t.bot_id" +
 		" LEFT JOIN members m ON m.id = t.member_id WHERE t.id = ?"
 })
@@ -62,48 +70,67 @@ func (r askedRow) domain() domain.AskedCall {
 const askedQuery = `SELECT id, turn_id, step, name, arguments, status, result, ended_at FROM calls
 	WHERE chat_id = ? AND parent_id = '' AND step >= 0 ORDER BY turn_id, step, "position"`
 
-// StepFacts gives everything that one model step needs, in ten statements that take
-// two round trips on PostgreSQL.
+// StepFacts gives everything that one model step needs, in five to ten statements that
+// take two round trips on PostgreSQL.
 func (s *Store) StepFacts(ctx context.Context, id domain.TurnID) (domain.StepFacts, error) {
 	var f domain.StepFacts
 	err := s.together(ctx, func(ask ask) error {
+		var first stepRow
 		if err := ask(askOne("Turn", func(row stepRow) error {
 			read(s.images, &row.Chat)
 			read(s.images, &row.Turn)
 			f.Organization, f.Chat, f.Turn, f.Bot = row.Organization.domain(), row.Chat.domain(), row.Turn.domain(), row.Bot.domain()
 			f.MainBot = row.MainBotID
+			first = row
 			return nil
 		}, stepQuery(), id)); err != nil {
 			return err
 		}
-		return ask(append(askWork(&f.Work, &f.OpenWork, f.Chat),
-			askOwners(&f.Owners, f.Bot.ID, f.MainBot),
-			askRights(f.Turn.Authority, func(rights []domain.Rights) { f.Rights = rights }),
-			askList("read the history", &f.Items, itemRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
-			}),
-			askList("read the calls", &f.Calls, askedRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Raw(askedQuery, f.Chat.ID)
-			}),
-			askList("read the inbox", &f.Inbox, inputRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
-			}),
-			askList("read the Connections", &f.Connections, connectionRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Raw(visibleQuery, f.Turn.Member, f.Turn.Organization, f.Turn.Organization)
-			}),
-			askList("read the host tools", &f.HostTools, hostToolRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Where("organization_id = ? AND deleted_at IS NULL", f.Turn.Organization).Order("id")
-			}),
-			askList("read the Grants", &f.Grants, grantRow.domain, func(db *gorm.DB) *gorm.DB {
-				return db.Where("bot_id = ? AND member_id = ? AND revoked_at IS NULL", f.Bot.ID, f.Turn.Member).Order("id")
-			}),
-			askRules(&f.Rules, f.Turn.Organization, f.Bot.ID, f.Turn.Member),
-		)...)
+		return ask(append(askWork(&f.Work, &f.OpenWork, f.Chat), askStep(&f, first)...)...)
 	})
 	if err != nil {
 		return domain.StepFacts{}, err
 	}
 	return f, nil
+}
+
+// askStep reads what there is for a step beside the Turn.
+func askStep(f *domain.StepFacts, first stepRow) []question {
+	questions := []question{
+		askRights(f.Turn.Authority, func(rights []domain.Rights) { f.Rights = rights }),
+		askList("read the history", &f.Items, itemRow.domain, func(db *gorm.DB) *gorm.DB {
+			return db.Raw("SELECT * FROM items WHERE chat_id = ? ORDER BY sequence", f.Chat.ID)
+		}),
+		askList("read the calls", &f.Calls, askedRow.domain, func(db *gorm.DB) *gorm.DB {
+			return db.Raw(askedQuery, f.Chat.ID)
+		}),
+		askList("read the Connections", &f.Connections, connectionRow.domain, func(db *gorm.DB) *gorm.DB {
+			return db.Raw(visibleQuery, f.Turn.Member, f.Turn.Organization, f.Turn.Organization)
+		}),
+	}
+	f.Owners, f.Inbox, f.HostTools, f.Grants, f.Rules = map[domain.BotID]domain.Bot{}, []domain.Input{}, []domain.HostTool{}, []domain.Grant{}, []domain.Rule{}
+	if f.Bot.Kind != domain.BotMain {
+		questions = append(questions, askOwners(&f.Owners, f.Bot.ID, f.MainBot))
+	}
+	if first.Inputs {
+		questions = append(questions, askList("read the inbox", &f.Inbox, inputRow.domain, func(db *gorm.DB) *gorm.DB {
+			return db.Where("chat_id = ?", f.Chat.ID).Order("sequence")
+		}))
+	}
+	if first.HostTools {
+		questions = append(questions, askList("read the host tools", &f.HostTools, hostToolRow.domain, func(db *gorm.DB) *gorm.DB {
+			return db.Where("organization_id = ? AND deleted_at IS NULL", f.Turn.Organization).Order("id")
+		}))
+	}
+	if first.Grants {
+		questions = append(questions, askList("read the Grants", &f.Grants, grantRow.domain, func(db *gorm.DB) *gorm.DB {
+			return db.Where("bot_id = ? AND member_id = ? AND revoked_at IS NULL", f.Bot.ID, f.Turn.Member).Order("id")
+		}))
+	}
+	if first.Rules {
+		questions = append(questions, askRules(&f.Rules, f.Turn.Organization, f.Bot.ID, f.Turn.Member))
+	}
+	return questions
 }
 
 // TurnFacts gives everything that stopping a Turn needs, in three statements that

@@ -57,8 +57,8 @@ func (e *Engine) AnswerRequest(ctx context.Context, p domain.Principal, id domai
 		if next.Revision == r.Revision {
 			return nil // the same answer again
 		}
-		if r.Unknown != nil && next.Status == domain.RequestAllowed && (f.Turn.Status.Ended() || domain.HeldBy(f.Work).Stopping != "") {
-			return domain.Errorf(domain.CodeConflict, "RequestConflict", "The work was stopped; its call is not sent again. Deny it to close the question.")
+		if next.Status == domain.RequestAllowed && domain.HeldBy(f.Work).Stopping != "" || r.Unknown != nil && next.Status == domain.RequestAllowed && f.Turn.Status.Ended() {
+			return domain.Errorf(domain.CodeConflict, "RequestConflict", "The work was stopped; its calls are not sent any more. Deny it to close the question.")
 		}
 		if r.Unknown != nil {
 			d.guard(f.Work)

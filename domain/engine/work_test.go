@@ -197,6 +197,9 @@ func TestCancelStopsAllWorkBelow(t *testing.T) {
 	if receipt.Execution != top.Execution {
 		t.Errorf("the receipt is %+v", receipt)
 	}
+	// What waits below is closed a little later, but from now on nobody allows it.
+	_, err = w.answer(w.onlyPending(), domain.DecisionAllow, domain.ScopeOnce)
+	w.wantCode(err, domain.CodeConflict)
 	w.run()
 	for _, id := range []domain.DelegationID{top.ID, below.ID} {
 		v, err := w.engine.Delegation(t.Context(), w.me, id)

@@ -32,7 +32,14 @@ func asking[R any](attempt string, query func(*gorm.DB) *gorm.DB, take func([]R)
 			}
 			return take(rows)
 		},
-		build: func(db *gorm.DB) *gorm.DB { return query(db).Find(new([]R)) },
+		build: func(db *gorm.DB) *gorm.DB {
+			built := query(db)
+			if built.Statement.SQL.Len() == 0 {
+				return built.Find(new([]R))
+			}
+			show(built) // its text stands: GORM has nothing to add
+			return built
+		},
 		answer: func(found pgx.Rows) error {
 			rows, err := readRows[R](found)
 			if err != nil {
@@ -45,7 +52,7 @@ func asking[R any](attempt string, query func(*gorm.DB) *gorm.DB, take func([]R)
 
 // askOne gives one row to take; not_found when there is none.
 func askOne[R any](what string, take func(R) error, query string, args ...any) question {
-	return asking("read a "+what, func(db *gorm.DB) *gorm.DB { return db.Raw(query, args...) }, func(rows []R) error {
+	return asking("read a "+what, func(db *gorm.DB) *gorm.DB { return said(db, query, args...) }, func(rows []R) error {
 		if len(rows) == 0 {
 			return notFound(what)
 		}

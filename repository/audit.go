@@ -49,7 +49,7 @@ func (s *Store) insertAudit(entries []domain.AuditEntry) ([]written, error) {
 		}
 		query := fmt.Sprintf("INSERT INTO audit_entries (organization_id, kind, subject, actor_tag, actor_id, token_id, address, data, created_at%s) VALUES %s",
 			columns, strings.Repeat(places+", ", len(batch)-1)+places)
-		writes = append(writes, written{write: func(tx *gorm.DB) *gorm.DB { return tx.Exec(query, args...) }})
+		writes = append(writes, written{write: func(tx *gorm.DB) *gorm.DB { return done(tx, query, args...) }})
 	}
 	return writes, nil
 }

@@ -71,7 +71,7 @@ func (s *Store) insertEvents(events []domain.Event) ([]written, error) {
 		}
 		query := fmt.Sprintf("INSERT INTO events (organization_id, member_id, chat_id, sequence, kind, subject, data, created_at%s) VALUES %s",
 			columns, strings.Repeat(places+", ", len(batch)-1)+places)
-		writes = append(writes, written{write: func(tx *gorm.DB) *gorm.DB { return tx.Exec(query, args...) }})
+		writes = append(writes, written{write: func(tx *gorm.DB) *gorm.DB { return done(tx, query, args...) }})
 	}
 	return writes, nil
 }
@@ -87,7 +87,7 @@ func (s *Store) edge() string {
 // Chat makes its commits follow each other, so the sequence alone is enough here.
 func (s *Store) ChatEvents(ctx context.Context, chat domain.ChatID, after int64, limit int) ([]domain.Event, error) {
 	return list(ctx, s, "read the events of a Chat", eventRow.domain, func(db *gorm.DB) *gorm.DB {
-		return db.Where("chat_id = ? AND sequence > ?", chat, after).Order("sequence").Limit(atLeastOne(limit))
+		return said(db, "SELECT * FROM events WHERE chat_id = ? AND sequence > ? ORDER BY sequence LIMIT ?", chat, after, atLeastOne(limit))
 	})
 }
 

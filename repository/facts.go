@@ -99,13 +99,13 @@ func askStep(f *domain.StepFacts, first stepRow) []question {
 	questions := []question{
 		askRights(f.Turn.Authority, func(rights []domain.Rights) { f.Rights = rights }),
 		askList("read the history", &f.Items, itemRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Raw("SELECT * FROM items WHERE chat_id = ? ORDER BY sequence", f.Chat.ID)
+			return said(db, "SELECT * FROM items WHERE chat_id = ? ORDER BY sequence", f.Chat.ID)
 		}),
 		askList("read the calls", &f.Calls, askedRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Raw(askedQuery, f.Chat.ID)
+			return said(db, askedQuery, f.Chat.ID)
 		}),
 		askList("read the Connections", &f.Connections, connectionRow.domain, func(db *gorm.DB) *gorm.DB {
-			return db.Raw(visibleQuery, f.Turn.Member, f.Turn.Organization, f.Turn.Organization)
+			return said(db, visibleQuery, f.Turn.Member, f.Turn.Organization, f.Turn.Organization)
 		}),
 	}
 	f.Owners, f.Inbox, f.HostTools, f.Grants, f.Rules = map[domain.BotID]domain.Bot{}, []domain.Input{}, []domain.HostTool{}, []domain.Grant{}, []domain.Rule{}
@@ -174,7 +174,7 @@ func (s *Store) TurnFacts(ctx context.Context, id domain.TurnID) (domain.TurnFac
 }
 
 func askOwners(into *map[domain.BotID]domain.Bot, bot, mainBot domain.BotID) question {
-	return asking("read the owners", func(db *gorm.DB) *gorm.DB { return db.Raw(ownersQuery, bot, mainBot, bot) }, func(rows []botRow) error {
+	return asking("read the owners", func(db *gorm.DB) *gorm.DB { return said(db, ownersQuery, bot, mainBot, bot) }, func(rows []botRow) error {
 		*into = make(map[domain.BotID]domain.Bot, len(rows))
 		for _, row := range rows {
 			(*into)[row.ID] = row.domain()

@@ -16,7 +16,7 @@ const rulesQuery = `SELECT * FROM rules WHERE bot_id = ? AND member_id = ? AND d
 
 func askRules(into *[]domain.Rule, org domain.OrganizationID, bot domain.BotID, member domain.MemberID) question {
 	return askList("read the Rules", into, ruleRow.domain, func(db *gorm.DB) *gorm.DB {
-		return db.Raw(rulesQuery, bot, member, org)
+		return said(db, rulesQuery, bot, member, org)
 	})
 }
 

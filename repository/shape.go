@@ -114,7 +114,7 @@ func insertOf[R any](rows []R) func(tx *gorm.DB) *gorm.DB {
 		}
 		args = append(args, values...)
 	}
-	return func(tx *gorm.DB) *gorm.DB { return tx.Exec(s.insertText(len(rows)), args...) }
+	return func(tx *gorm.DB) *gorm.DB { return done(tx, s.insertText(len(rows)), args...) }
 }
 
 // updateText gives the text that writes the columns named by bits, counted among those
@@ -164,7 +164,7 @@ func updateOf[R any](m *images, next *R, version int64) (write func(tx *gorm.DB)
 		n++
 	}
 	args = append(args, id, version)
-	return func(tx *gorm.DB) *gorm.DB { return tx.Exec(s.updateText(which), args...) },
+	return func(tx *gorm.DB) *gorm.DB { return done(tx, s.updateText(which), args...) },
 		func() { m.keep(s, id, nextVersion, values) }
 }
 

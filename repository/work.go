@@ -28,14 +28,14 @@ var pathText = sync.OnceValue(func() string {
 })
 
 func askPath(into *[]domain.Delegation, id domain.DelegationID) question {
-	return askList("read work and all work above it", into, delegationRow.domain, func(db *gorm.DB) *gorm.DB { return db.Raw(pathText(), id) })
+	return askList("read work and all work above it", into, delegationRow.domain, func(db *gorm.DB) *gorm.DB { return said(db, pathText(), id) })
 }
 
 // aboveText is the same for a piece that is above another itself.
 var aboveText = sync.OnceValue(func() string { return strings.Replace(pathText(), "above_id, 0 FROM", "above_id, 1 FROM", 1) })
 
 func askAbove(into *[]domain.Delegation, id domain.DelegationID) question {
-	return askList("read the work above", into, delegationRow.domain, func(db *gorm.DB) *gorm.DB { return db.Raw(aboveText(), id) })
+	return askList("read the work above", into, delegationRow.domain, func(db *gorm.DB) *gorm.DB { return said(db, aboveText(), id) })
 }
 
 // openWorkQuery counts what keeps the work of a Chat open. Rounds that a person started

@@ -80,19 +80,23 @@ func (s *Store) CallsFacts(ctx context.Context, ids []domain.CallID) ([]domain.C
 // askCalls reads calls with what belongs to each alone.
 func (s *Store) askCalls(facts []domain.CallFacts, found []callRead, ids []domain.CallID) question {
 	return asking("read a Call", func(db *gorm.DB) *gorm.DB { return db.Raw(callQuery(), ids) }, func(rows []callFactsRow) error {
+		places := make(map[domain.CallID]*callFactsRow, len(rows))
+		for i := range rows {
+			places[rows[i].Call.ID] = &rows[i]
+		}
 		for i, id := range ids {
-			n := slices.IndexFunc(rows, func(row callFactsRow) bool { return row.Call.ID == id })
-			if n < 0 {
+			row, there := places[id]
+			if !there {
 				return notFound("Call")
 			}
-			s.readCall(&facts[i], rows[n])
-			found[i] = callRead{&facts[i], rows[n].MainBotID, rows[n].Grants, rows[n].Siblings}
+			s.readCall(&facts[i], row)
+			found[i] = callRead{&facts[i], row.MainBotID, row.Grants, row.Siblings}
 		}
 		return nil
 	})
 }
 
-func (s *Store) readCall(f *domain.CallFacts, row callFactsRow) {
+func (s *Store) readCall(f *domain.CallFacts, row *callFactsRow) {
 	read(s.images, &row.Chat)
 	read(s.images, &row.Turn)
 	read(s.images, &row.Call)

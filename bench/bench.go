@@ -166,6 +166,6 @@ func (o *options) arguments() map[string]string {
 	return map[string]string{
 		"workloads": strings.Join(o.workloads, ","), "clients": fmt.Sprint(o.clients), "workers": fmt.Sprint(o.workers),
 		"runs": fmt.Sprint(o.runs), "length": o.length.String(), "warmup": o.warmup.String(), "floor": o.floor.String(),
-		"rounds": fmt.Sprint(o.rounds), "parked": fmt.Sprint(o.parked), "pieces": fmt.Sprint(o.pieces), "expiring": fmt.Sprint(o.expiring), "pending": fmt.Sprint(o.pending), "idle": o.idle.String(),
+		"rounds": fmt.Sprint(o.rounds), "parked": fmt.Sprint(o.parked), "pieces": fmt.Sprint(o.pieces), "tree": fmt.Sprint(o.branches), "expiring": fmt.Sprint(o.expiring), "pending": fmt.Sprint(o.pending), "idle": o.idle.String(),
 	}
 }

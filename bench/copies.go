@@ -18,8 +18,9 @@ type copied struct {
 }
 
 // copiedID makes an ID for copy n of $2: older by a millisecond for each copy that follows,
-// because real IDs rise with time and so lie side by side in an index.
-const copiedID = `CASE column WHEN '' THEN '' ELSE left(column, strpos(column, '_'))
+// because real IDs rise with time and so lie side by side in an index. One without a prefix
+// is a UUID.
+const copiedID = `CASE WHEN column = '' THEN '' WHEN strpos(column, '_') = 0 THEN md5(column || ':' || n)::uuid::text ELSE left(column, strpos(column, '_'))
 	|| lpad(to_hex(('x' || substr(column, strpos(column, '_') + 1, 12))::bit(48)::bigint - $2::int + n), 12, '0') || '7' || substr(md5(column || ':' || n), 1, 19) END`
 
 // copyRows copies rows so many times, all in one commit: what waits or has ended is made

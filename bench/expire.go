@@ -53,6 +53,9 @@ func (s *subject) finishOne(ctx context.Context, chat string) error {
 // expire lets many Requests expire within a minute and tells how long after their time
 // they were denied, and how long an answer took meanwhile.
 func (b *bench) expire(ctx context.Context, s *subject, to *section) error {
+	if err := b.keepFloor(ctx, s, to); err != nil {
+		return err
+	}
 	beside, err := b.parkBeside(ctx, s)
 	if err != nil {
 		return err
@@ -128,15 +131,23 @@ func (b *bench) parkBeside(ctx context.Context, s *subject) ([]parkedTurn, error
 	return b.fill(ctx, s)
 }
 
-// releaseCopies answers many parked Turns at once.
+// releaseCopies answers many parked Turns at once, run by run.
 func (b *bench) releaseCopies(ctx context.Context, s *subject, to *section) error {
-	chat, err := s.parkOne(ctx)
-	if err != nil {
-		return err
+	for range b.runs {
+		if err := b.keepFloor(ctx, s, to); err != nil {
+			return err
+		}
+		chat, err := s.parkOne(ctx)
+		if err != nil {
+			return err
+		}
+		b.say("%s: copying %d parked Turns", releases, b.parked)
+		if err := s.copyParked(ctx, chat, b.parked, "r.expires_at"); err != nil {
+			return err
+		}
+		if err := b.releaseAll(ctx, s, to); err != nil {
+			return err
+		}
 	}
-	b.say("%s: copying %d parked Turns", releases, b.parked)
-	if err := s.copyParked(ctx, chat, b.parked, "r.expires_at"); err != nil {
-		return err
-	}
-	return b.releaseAll(ctx, s, to)
+	return nil
 }

@@ -123,3 +123,12 @@ func measureFloor(ctx context.Context, f floor, clients int, length time.Duratio
 	}
 	return float64(len(all)) / time.Since(started).Seconds(), percentile(all, 50), failed
 }
+
+// keepFloor measures the floor for a workload that does not run beside it.
+func (b *bench) keepFloor(ctx context.Context, s *subject, to *section) error {
+	bare, _, err := measureFloor(ctx, s.floor, b.clients, b.floor)
+	if err == nil {
+		to.add(floorPerSecond, "1/s", bare)
+	}
+	return err
+}

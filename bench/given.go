@@ -54,7 +54,10 @@ func (b *bench) work(ctx context.Context, s *subject, to *section) error {
 	if err := s.addEnded(ctx, b.pieces); err != nil {
 		return err
 	}
-	return b.many(ctx, s, b.report.section(givenWork, fmt.Sprintf("rounds of given work beside %d ended pieces", b.pieces)), (*caller).workRound)
+	if err := b.many(ctx, s, b.report.section(givenWork, fmt.Sprintf("rounds of given work beside %d ended pieces", b.pieces)), (*caller).workRound); err != nil {
+		return err
+	}
+	return b.tree(ctx, s, b.report.section(givenWork, fmt.Sprintf("the root of a tree of %d pieces", b.branches)))
 }
 
 // addEnded copies one ended piece, with its Chat and its Turn.

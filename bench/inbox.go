@@ -23,6 +23,9 @@ var olderPage = regexp.MustCompile(`<a rel="next" href="([^"]+)"`)
 
 // inbox measures the inbox of a Member for whom very many Requests wait.
 func (b *bench) inbox(ctx context.Context, s *subject, to *section) error {
+	if err := b.keepFloor(ctx, s, to); err != nil {
+		return err
+	}
 	chat, err := s.parkOne(ctx)
 	if err != nil {
 		return err

@@ -56,6 +56,7 @@ type options struct {
 	expiring   int           // Requests that W5 lets expire
 	pending    int           // Requests that wait in the inbox of W7
 	pieces     int           // ended pieces beside which W6 is measured again
+	branches   int           // pieces of the tree of W6
 	copies     bool          // of one Turn, and not each through the API
 	release    bool          // answer all parked Turns at the end
 	idle       time.Duration // how long idle CPU is watched
@@ -71,7 +72,7 @@ type options struct {
 
 func defaults() options {
 	return options{workloads: []string{approvalRounds, answerLatency, parkedTurns}, clients: 32, workers: 1, runs: 3,
-		length: 10 * time.Second, warmup: 2 * time.Second, floor: 3 * time.Second, rounds: 300, parked: 10_000, pieces: 100_000, expiring: 100_000, pending: 100_000,
+		length: 10 * time.Second, warmup: 2 * time.Second, floor: 3 * time.Second, rounds: 300, parked: 10_000, pieces: 100_000, branches: 10_000, expiring: 100_000, pending: 100_000,
 		idle: 10 * time.Second, settle: 15 * time.Second}
 }
 
@@ -109,6 +110,7 @@ func parse(arguments []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.expiring, "expiring", o.expiring, "Requests that W5 lets expire within a minute")
 	flags.IntVar(&o.pending, "pending", o.pending, "Requests that wait in the inbox of W7")
 	flags.IntVar(&o.pieces, "pieces", o.pieces, "ended pieces of work beside which W6 is measured again")
+	flags.IntVar(&o.branches, "tree", o.branches, "pieces of work of the tree whose root W6 pauses, lets go on and cancels")
 	flags.BoolVar(&o.copies, "copies", o.copies, "let W3 copy one parked Turn in the database, for numbers that would take hours through the API")
 	flags.BoolVar(&o.release, "release", o.release, "let W3 answer all parked Turns at the end (takes as long as parking)")
 	flags.DurationVar(&o.idle, "idle", o.idle, "how long W3 watches the idle processes")
@@ -143,8 +145,8 @@ func (o *options) check(rest int) error {
 	if o.plot != "" && o.svg == "" {
 		return errors.New("-plot needs -svg, the file to draw to")
 	}
-	if min(o.clients, o.workers, o.runs, o.rounds, o.parked, o.pieces, o.expiring, o.pending) < 1 {
-		return errors.New("-clients, -workers, -runs, -rounds, -parked, -pieces, -expiring and -pending must be at least 1")
+	if min(o.clients, o.workers, o.runs, o.rounds, o.parked, o.pieces, o.expiring, o.pending, o.branches-1) < 1 {
+		return errors.New("-clients, -workers, -runs, -rounds, -parked, -pieces, -expiring and -pending must be at least 1, -tree at least 2")
 	}
 	if min(o.length, o.floor, o.idle) <= 0 || min(o.warmup, o.settle, o.limit) < 0 {
 		return errors.New("-length, -floor and -idle must be above 0, -warmup, -settle and -limit not below it")

@@ -65,6 +65,8 @@ func (w *Worker) carry(ctx context.Context, s *engine.Sending) error {
 		return w.Engine.SettleCall(commit, s, result.IsError, result.Text)
 	case errors.Is(err, errLeaseOver):
 		return w.Engine.SettleCall(commit, s, true, domain.TextAppFailed("the worker was held up before the call went out. It was not executed."))
+	case errors.Is(err, errStopped):
+		return w.Engine.SettleCall(commit, s, true, domain.TextAppFailed("the work was stopped before the call went out. It was not executed."))
 	case errors.As(err, &failure) && failure.NoAnswer:
 		w.Metrics.call(s.Call.Kind, "unknown")
 		w.Logger.Warn("a call gave no answer", "call", s.Call.ID, "chat", s.Call.Chat, "turn", s.Call.Turn, "error", failure)
@@ -101,18 +103,41 @@ func (w *Worker) reach(ctx context.Context, s *engine.Sending, ready func() erro
 // errLeaseOver says that the lease ended before the first byte went out.
 var errLeaseOver = errors.New("the lease of the call is over")
 
+// errStopped says that nobody wants the call any more.
+var errStopped = errors.New("the work was stopped before the call went out")
+
+const (
+	// lookAgainAfter is how old the decision that a call goes out may be without another
+	// look: reaching an App that is slow, or was restarted, takes seconds.
+	lookAgainAfter = 500 * time.Millisecond
+	// lookWithin bounds that look, for a database that does not answer.
+	lookWithin = 2 * time.Second
+)
+
 // lease is a context that ends with the lease of a call, renewed every few
 // seconds while the call is out.
 type lease struct {
 	context.Context
-	mu    sync.Mutex
-	until time.Time
+	taken  time.Time
+	wanted func(context.Context) error
+	mu     sync.Mutex
+	until  time.Time
 }
 
 // alive is asked right before the first byte goes out. One window remains: a
 // process that is stopped between this look and the write, for longer than the
 // margin of the lease, sends late.
 func (l *lease) alive() error {
+	if time.Since(l.taken) > lookAgainAfter {
+		ctx, cancel := context.WithTimeout(l, lookWithin)
+		defer cancel()
+		switch err := l.wanted(ctx); {
+		case domain.IsCode(err, domain.CodePrecondition):
+			return errStopped
+		case err != nil:
+			return errLeaseOver // nothing goes out of which nobody knows whether it is wanted
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.Err() != nil || !domain.Before(time.Now(), l.until) {
@@ -124,7 +149,7 @@ func (l *lease) alive() error {
 // hold renews the lease of a call until release is called.
 func (w *Worker) hold(ctx context.Context, s *engine.Sending) (held *lease, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	held = &lease{Context: ctx, until: s.Until}
+	held = &lease{Context: ctx, taken: s.At, until: s.Until, wanted: func(ctx context.Context) error { return w.Engine.CallWanted(ctx, s) }}
 	over := time.AfterFunc(time.Until(s.Until), func() { cancel(errLeaseOver) })
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -21,6 +21,7 @@ const (
 type Sending struct {
 	Call       domain.Call
 	Lease      string
+	At         time.Time // when it was decided that the call goes out
 	Until      time.Time // the worker's own end, before that of the lease
 	Connection *domain.Connection
 	HostTool   *domain.HostTool
@@ -83,7 +84,7 @@ func (e *Engine) TakeCall(ctx context.Context, id domain.CallID, version int64, 
 			return err
 		}
 		taken = w
-		taking.Sending = &Sending{Call: w.call, Lease: lease, Until: d.at.Add(domain.LeaseTime - domain.LeaseMargin),
+		taking.Sending = &Sending{Call: w.call, Lease: lease, At: d.at, Until: d.at.Add(domain.LeaseTime - domain.LeaseMargin),
 			Connection: f.Connection, HostTool: f.HostTool}
 		return nil
 	})
@@ -153,6 +154,22 @@ func callAttempt(at time.Time, f *domain.CallFacts) domain.Attempt {
 		a.Visible = true
 	}
 	return a
+}
+
+// CallWanted looks once more at a call that is about to go out a while after its sending
+// was committed, because its App had to be connected to first. It gives precondition when
+// the work was stopped meanwhile or the lease is another's, and unavailable when that
+// cannot be found out.
+func (e *Engine) CallWanted(ctx context.Context, s *Sending) error {
+	f, err := e.Store.CallFacts(ctx, s.Call.ID)
+	if err != nil {
+		return err
+	}
+	w := callWork{f: &f}
+	if f.Call.Status != domain.CallSending || f.Call.Lease != s.Lease || w.stopped() || domain.HeldBy(f.Work).Stopping != "" {
+		return domain.Errorf(domain.CodePrecondition, "CallStopped", "The work was stopped before the call went out.")
+	}
+	return nil
 }
 
 // RenewCall says that the call is still out. It gives the worker's new end, and

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"time"
 
 	"openbot/domain"
 )
@@ -31,5 +32,23 @@ func (p pace) keep(ctx context.Context, work func() error) error {
 		return work()
 	case <-ctx.Done():
 		return domain.Wrap(domain.CodeUnavailable, "Unavailable", "the worker is stopping", ctx.Err())
+	}
+}
+
+// earliest is how much too early a task can come: the queue counts in whole seconds.
+const earliest = time.Second
+
+// awaitDue waits for a time that is about to come, so that a limit takes effect at its time
+// and not with the next sweep. It does not wait for one further ahead, nor when ctx ends.
+func awaitDue(ctx context.Context, due time.Time) {
+	left := time.Until(due)
+	if left <= 0 || left > earliest {
+		return
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }

@@ -3,6 +3,7 @@ package worker_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"openbot/domain"
 	"openbot/domain/engine"
@@ -75,4 +76,20 @@ func TestStepsThatCanWaitTakeTurns(t *testing.T) {
 	if !ended(turn) {
 		t.Error("a step that somebody waits for did not end")
 	}
+}
+
+// The queue counts in whole seconds, so the task of a time limit comes early. It waits: one
+// that found nothing to do would leave the limit to the next sweep.
+func TestATaskOfALimitThatComesEarlyWaits(t *testing.T) {
+	h := newHouse(t, engine.Options{Models: newPlaybook(t)})
+	w := worker.New(worker.Options{Engine: h.engine})
+	task := domain.Task{Kind: domain.TaskWorkElapse, Subject: "dlg_absent", Urgency: domain.UrgencyTurn}
+	due := time.Now().Add(50 * time.Millisecond)
+	task.Revision = due.UnixMilli()
+	must(t, w.Handle(t.Context(), task))
+	if early := time.UnixMilli(task.Revision).Sub(time.Now()); early > 0 {
+		t.Errorf("it did not wait: it is %s early", early)
+	}
+	task.Revision = time.Now().Add(time.Hour).UnixMilli()
+	must(t, w.Handle(t.Context(), task)) // it would never end
 }

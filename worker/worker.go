@@ -91,6 +91,7 @@ func New(o Options) *Worker {
 			return w.Engine.FollowUpRequest(ctx, domain.RequestID(t.Subject))
 		},
 		domain.TaskWorkElapse: func(ctx context.Context, t domain.Task) error {
+			awaitDue(ctx, time.UnixMilli(t.Revision))
 			return w.Engine.ElapseWork(ctx, domain.DelegationID(t.Subject))
 		},
 		domain.TaskWorkNotify: func(ctx context.Context, t domain.Task) error {

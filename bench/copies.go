@@ -17,11 +17,11 @@ type copied struct {
 	set   string // more columns, as the arguments of jsonb_build_object, or ""
 }
 
-// copiedID makes an ID for copy n of $2: older by a millisecond for each copy that follows,
-// because real IDs rise with time and so lie side by side in an index. One without a prefix
-// is a UUID.
+// copiedID makes an ID for copy n: of the time of what is copied, then in the order of the
+// copies, because real IDs rise and so lie side by side at the end of an index. One without
+// a prefix is a UUID.
 const copiedID = `CASE WHEN column = '' THEN '' WHEN strpos(column, '_') = 0 THEN md5(column || ':' || n)::uuid::text ELSE left(column, strpos(column, '_'))
-	|| lpad(to_hex(('x' || substr(column, strpos(column, '_') + 1, 12))::bit(48)::bigint - $2::int + n), 12, '0') || '7' || substr(md5(column || ':' || n), 1, 19) END`
+	|| substr(column, strpos(column, '_') + 1, 12) || '7' || lpad(to_hex(n), 7, '0') || substr(md5(column || ':' || n), 1, 12) END`
 
 // copyRows copies rows so many times, all in one commit: what waits or has ended is made
 // in seconds, where going through the API takes as long as the rounds do. Each copy has

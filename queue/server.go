@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,8 @@ const (
 	// forwardEvery is how often delayed tasks are looked at, and so about how soon a
 	// peer gets what a stopping server hands back.
 	forwardEvery = 250 * time.Millisecond
+	// forwardLater is the same where nobody waits for a second more.
+	forwardLater = time.Second
 	// forwardInside is the same for the embedded Redis, which has no peers and runs
 	// scripts at a much higher cost.
 	forwardInside = 500 * time.Millisecond
@@ -82,7 +85,10 @@ func NewServer(q *Queue, options ServerOptions, handler Handler) *Server {
 		concurrency = 10
 	}
 	forward := forwardEvery
-	if q.inside != nil {
+	switch {
+	case !slices.Contains(served, domain.UrgencyTurn):
+		forward = forwardLater // each look at a queue costs an idle worker two scripts
+	case q.inside != nil:
 		forward = forwardInside
 	}
 	var fetch, talk context.Context

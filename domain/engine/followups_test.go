@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -172,6 +173,34 @@ func TestAnOpenRequestGoesToASecondMember(t *testing.T) {
 	}
 	if _, err := w.engine.AnswerRequest(t.Context(), w.me, r.ID, engine.Answer{Expected: r.Revision, Decision: domain.DecisionDeny}); !domain.IsCode(err, domain.CodeConflict) {
 		t.Errorf("a second answer gave %v", err)
+	}
+	// Both hear of its end, and the Chat once.
+	ends := func(name string, observe func(ctx context.Context, send func([]domain.Event) error) error) {
+		t.Helper()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		n := 0
+		w.must(observe(ctx, func(events []domain.Event) error {
+			for _, ev := range events {
+				if ev.Kind == domain.EventRequestDecided {
+					n++
+				}
+			}
+			stop()
+			return nil
+		}))
+		if n != 1 {
+			t.Errorf("%s tells %d times of the end", name, n)
+		}
+	}
+	quiet := func() error { return nil }
+	ends("the Chat", func(ctx context.Context, send func([]domain.Event) error) error {
+		return w.engine.ObserveChat(ctx, w.me, r.Chat, 0, send, quiet)
+	})
+	for _, p := range []domain.Principal{w.me, bob} {
+		ends("the stream of "+p.Member.Name, func(ctx context.Context, send func([]domain.Event) error) error {
+			return w.engine.ObserveMember(ctx, p, 0, send, quiet)
+		})
 	}
 	entries, err := w.engine.AuditLog(t.Context(), w.me, domain.AuditFilter{Kind: domain.AuditRequestEscalated}, 0, 9)
 	w.must(err)

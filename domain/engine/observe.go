@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"time"
 
 	"openbot/domain"
@@ -45,7 +47,24 @@ func (e *Engine) ObserveChat(ctx context.Context, p domain.Principal, id domain.
 	}
 	return e.observe(ctx, domain.ChatStream(id), after, func(ctx context.Context, after int64) ([]domain.Event, error) {
 		return e.Store.ChatEvents(ctx, id, after, observeBatch)
-	}, func(ev domain.Event) int64 { return ev.Sequence }, send, quiet)
+	}, func(ev domain.Event) int64 { return ev.Sequence }, once(send), quiet)
+}
+
+// once leaves out what the events of a Chat hold twice: the end of a Request that a second
+// Member could answer, of which the second one is for that Member's own stream.
+func once(send func([]domain.Event) error) func([]domain.Event) error {
+	return func(events []domain.Event) error {
+		events = slices.DeleteFunc(slices.Clone(events), func(ev domain.Event) bool {
+			var data struct {
+				Second domain.MemberID `json:"secondMember"`
+			}
+			return ev.Kind == domain.EventRequestDecided && json.Unmarshal(ev.Data, &data) == nil && data.Second != "" && data.Second == ev.Member
+		})
+		if len(events) == 0 {
+			return nil
+		}
+		return send(events)
+	}
 }
 
 // ObserveMember gives everything that concerns the caller after a position. A

@@ -148,7 +148,7 @@ func (e *Engine) ObserveExecution(ctx context.Context, p domain.Principal, id do
 		return events, nil
 	}
 	sendTo := func(events []domain.Event) error {
-		if err := send(events); err != nil {
+		if err := once(send)(events); err != nil {
 			return err
 		}
 		if last > 0 && events[len(events)-1].Sequence >= last {

@@ -26,12 +26,9 @@ const (
 	goodbye = 3 * time.Second
 	// forwardEvery is how often delayed tasks are looked at, and so about how soon a
 	// peer gets what a stopping server hands back.
-	forwardEvery = 250 * time.Millisecond
+	forwardEvery = 500 * time.Millisecond
 	// forwardLater is the same where nobody waits for a second more.
 	forwardLater = time.Second
-	// forwardInside is the same for the embedded Redis, which has no peers and runs
-	// scripts at a much higher cost.
-	forwardInside = 500 * time.Millisecond
 )
 
 // Handler looks at the row that a task names. It must be safe to run twice at once
@@ -85,11 +82,8 @@ func NewServer(q *Queue, options ServerOptions, handler Handler) *Server {
 		concurrency = 10
 	}
 	forward := forwardEvery
-	switch {
-	case !slices.Contains(served, domain.UrgencyTurn):
+	if !slices.Contains(served, domain.UrgencyTurn) {
 		forward = forwardLater // each look at a queue costs an idle worker two scripts
-	case q.inside != nil:
-		forward = forwardInside
 	}
 	var fetch, talk context.Context
 	fetch, s.fetching = context.WithCancel(context.Background())

@@ -62,6 +62,6 @@ func show(built *gorm.DB) {
 		return
 	}
 	built.Logger.Trace(built.Statement.Context, time.Now(), func() (string, int64) {
-		return built.Dialector.Explain(built.Statement.SQL.String(), built.Statement.Vars...), 0
+		return built.Explain(built.Statement.SQL.String(), built.Statement.Vars...), 0
 	}, nil)
 }

@@ -148,6 +148,12 @@ func TestRoundUp(t *testing.T) {
 		if got := roundUp(c.at); !got.Equal(c.want) {
 			t.Errorf("roundUp(%v) = %v, want %v", c.at, got, c.want)
 		}
+		if got := startOf(domain.Task{Kind: domain.TaskRequestElapse, At: c.at}); !got.Equal(c.want) {
+			t.Errorf("an expiry due at %v starts at %v", c.at, got)
+		}
+		if got := startOf(domain.Task{Kind: domain.TaskWorkElapse, At: c.at}); !got.Equal(whole) {
+			t.Errorf("the look at a limit due at %v starts at %v", c.at, got)
+		}
 	}
 }
 

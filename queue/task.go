@@ -74,9 +74,19 @@ func encode(t domain.Task, id string) (*asynq.Task, error) {
 	options := []asynq.Option{asynq.TaskID(id), asynq.Queue(string(queueOf(t.Urgency))),
 		asynq.MaxRetry(tries), asynq.Timeout(backstop)}
 	if !t.At.IsZero() {
-		options = append(options, asynq.ProcessAt(roundUp(t.At)))
+		options = append(options, asynq.ProcessAt(startOf(t)))
 	}
 	return asynq.NewTask(string(t.Kind), payload, options...), nil
+}
+
+// startOf gives when a task starts, in whole seconds, the only ones that asynq knows. None
+// starts early but that of a time limit: its worker waits for the rest of the second, so
+// that a limit is in force at its time.
+func startOf(t domain.Task) time.Time {
+	if t.Kind == domain.TaskWorkElapse {
+		return t.At.Truncate(time.Second)
+	}
+	return roundUp(t.At)
 }
 
 // roundUp gives the next whole second: asynq cuts to seconds and would start early.

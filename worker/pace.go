@@ -35,7 +35,8 @@ func (p pace) keep(ctx context.Context, work func() error) error {
 	}
 }
 
-// earliest is how much too early a task can come: the queue counts in whole seconds.
+// earliest is how much too early the task of a time limit can come: its time is cut to
+// whole seconds, the only ones that the queue knows.
 const earliest = time.Second
 
 // awaitDue waits for a time that is about to come, so that a limit takes effect at its time

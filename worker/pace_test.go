@@ -78,7 +78,7 @@ func TestStepsThatCanWaitTakeTurns(t *testing.T) {
 	}
 }
 
-// The queue counts in whole seconds, so the task of a time limit comes early. It waits: one
+// The queue knows whole seconds only, so the task of a time limit comes early. It waits: one
 // that found nothing to do would leave the limit to the next sweep.
 func TestATaskOfALimitThatComesEarlyWaits(t *testing.T) {
 	h := newHouse(t, engine.Options{Models: newPlaybook(t)})

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	plotWidth   = 760
+	plotWidth   = 790
 	plotLeft    = 250 // where the bars begin
 	plotBars    = 300 // their longest
 	plotRow     = 26
-	plotTop     = 58
+	plotTop     = 74
 	plotDecades = 2.0 // from a tenth of the aim to ten times it
 )
 

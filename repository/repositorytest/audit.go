@@ -81,6 +81,16 @@ var audits = []promise{
 			e.Actor = []domain.Actor{domain.Person("mem_1"), {Tag: domain.TagExpiry}}[i%2]
 			w.audit(e)
 		}
+		// A transaction anywhere in the cluster holds readers up until it ends.
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for len(must[[]domain.AuditEntry](w)(w.store.AuditAfter(w.ctx, w.org.ID, domain.AuditFilter{}, 0, 9))) < 6 {
+			select {
+			case <-tick.C:
+			case <-w.ctx.Done():
+				w.Fatalf("the entries are not seen")
+			}
+		}
 		at := func(i int) time.Time { return w.now.Truncate(time.Millisecond).Add(time.Duration(i) * time.Second) }
 		for name, c := range map[string]struct {
 			filter domain.AuditFilter

@@ -36,6 +36,16 @@ func (s *subject) parkOne(ctx context.Context) (string, error) {
 	return chat, s.awaitStatus(ctx, "status = 'Waiting' AND chat_id = '"+chat+"'", 1)
 }
 
+// parkCopies makes one Turn wait, gives its Chat, and copies it.
+func (b *bench) parkCopies(ctx context.Context, s *subject, workload string, n int) (string, error) {
+	chat, err := s.parkOne(ctx)
+	if err != nil {
+		return "", err
+	}
+	b.say("%s: copying %d parked Turns", workload, n)
+	return chat, s.copyParked(ctx, chat, n, "r.expires_at")
+}
+
 // finishOne lets the Turn that was copied end.
 func (s *subject) finishOne(ctx context.Context, chat string) error {
 	var id string
@@ -137,12 +147,7 @@ func (b *bench) releaseCopies(ctx context.Context, s *subject, to *section) erro
 		if err := b.keepFloor(ctx, s, to); err != nil {
 			return err
 		}
-		chat, err := s.parkOne(ctx)
-		if err != nil {
-			return err
-		}
-		b.say("%s: copying %d parked Turns", releases, b.parked)
-		if err := s.copyParked(ctx, chat, b.parked, "r.expires_at"); err != nil {
+		if _, err := b.parkCopies(ctx, s, releases, b.parked); err != nil {
 			return err
 		}
 		if err := b.releaseAll(ctx, s, to); err != nil {

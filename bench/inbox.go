@@ -26,12 +26,8 @@ func (b *bench) inbox(ctx context.Context, s *subject, to *section) error {
 	if err := b.keepFloor(ctx, s, to); err != nil {
 		return err
 	}
-	chat, err := s.parkOne(ctx)
+	chat, err := b.parkCopies(ctx, s, inboxPages, b.pending)
 	if err != nil {
-		return err
-	}
-	b.say("%s: copying %d Requests", inboxPages, b.pending)
-	if err := s.copyParked(ctx, chat, b.pending, "r.expires_at"); err != nil {
 		return err
 	}
 	p, err := newReader(ctx, s.client)

@@ -151,12 +151,8 @@ func (b *bench) fill(ctx context.Context, s *subject) ([]parkedTurn, error) {
 
 // fillWithCopies parks one Turn and copies it.
 func (b *bench) fillWithCopies(ctx context.Context, s *subject) ([]parkedTurn, error) {
-	chat, err := s.parkOne(ctx)
+	chat, err := b.parkCopies(ctx, s, parkedTurns, b.parked)
 	if err != nil {
-		return nil, err
-	}
-	b.say("%s: copying %d Turns", parkedTurns, b.parked)
-	if err := s.copyParked(ctx, chat, b.parked, "r.expires_at"); err != nil {
 		return nil, err
 	}
 	if err := s.finishOne(ctx, chat); err != nil {

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 const (
@@ -93,15 +95,8 @@ func (b *bench) cancelTree(ctx context.Context, s *subject, root string, to *sec
 	if err != nil {
 		return err
 	}
-	var open []waitingRequest
-	for rows.Next() {
-		var r waitingRequest
-		if err := rows.Scan(&r.ID, &r.Revision); err != nil {
-			return err
-		}
-		open = append(open, r)
-	}
-	if err := errors.Join(rows.Err()); err != nil {
+	open, err := pgx.CollectRows(rows, pgx.RowToStructByPos[waitingRequest])
+	if err != nil {
 		return err
 	}
 	start := time.Now()
@@ -129,16 +124,7 @@ func (s *subject) awaitRow(ctx context.Context, query string, args []any, into .
 	ticker := time.NewTicker(treeLook)
 	defer ticker.Stop()
 	for {
-		rows, err := s.database.Query(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		found := rows.Next()
-		if found {
-			err = rows.Scan(into...)
-		}
-		rows.Close()
-		if err := errors.Join(err, rows.Err()); err != nil || found {
+		if err := s.database.QueryRow(ctx, query, args...).Scan(into...); !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
 		select {

@@ -153,7 +153,7 @@ func (q *Queue) ringOne(ctx context.Context, t domain.Task) (bool, error) {
 	id := identity(t)
 	added, err := q.enqueue(ctx, t, id)
 	if err != nil || added || !t.Overdue {
-		return added && !t.At.After(time.Now()), err
+		return added && !startOf(t).After(time.Now()), err
 	}
 	return q.ringAgain(ctx, t, id)
 }

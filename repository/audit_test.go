@@ -10,6 +10,7 @@ import (
 	"openbot/domain"
 	"openbot/domain/engine"
 	"openbot/repository"
+	"openbot/repository/repositorytest"
 )
 
 // plainSealer is a Sealer for tests that look at no secret.
@@ -47,29 +48,10 @@ func withLog(t *testing.T, o repository.Options) (*repository.Store, *engine.Eng
 	return store, e
 }
 
-// soon tries until nothing is missing any more: on PostgreSQL a transaction that is open
-// anywhere in the cluster, another test's too, holds each chain up.
-func soon(t *testing.T, try func() (missing string)) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(time.Minute); ; {
-		missing := try()
-		if missing == "" {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("not within a minute: %s", missing)
-		}
-	}
-}
-
 // chained chains the log until it holds so many entries.
 func chained(t *testing.T, e *engine.Engine, entries int64) {
 	t.Helper()
-	soon(t, func() string {
+	repositorytest.Soon(t, func() string {
 		must(t, e.ChainAudit(t.Context()))
 		report, err := e.CheckAudit(t.Context(), logged, nil)
 		must(t, err)
@@ -228,7 +210,7 @@ func TestABrokenChainHoldsUpNoOther(t *testing.T) {
 		for _, org := range []domain.OrganizationID{logged, "org_2"} {
 			must(t, store.Commit(t.Context(), domain.Commit{Audit: []domain.AuditEntry{{Organization: org, At: time.UnixMilli(5).UTC(), Kind: "x", Data: []byte(`{}`)}}}))
 		}
-		soon(t, func() string {
+		repositorytest.Soon(t, func() string {
 			err := e.ChainAudit(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "org_1") || strings.Contains(err.Error(), "org_2") {
 				return fmt.Sprintf("chaining says %v", err)

@@ -14,6 +14,7 @@ import (
 	"openbot/domain/evidence"
 	"openbot/model"
 	"openbot/repository"
+	"openbot/repository/repositorytest"
 )
 
 // steps keeps the model steps that were rung.
@@ -144,7 +145,7 @@ func TestManyOrganizationsAnswerAtOnce(t *testing.T) {
 		answering.Wait()
 		close(stop)
 		chaining.Wait()
-		soon(t, func() string {
+		repositorytest.Soon(t, func() string {
 			must(t, first.ChainAudit(t.Context()))
 			for _, tenant := range tenants {
 				report, err := first.CheckAudit(t.Context(), tenant.me.Organization, nil)

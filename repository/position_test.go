@@ -3,10 +3,10 @@ package repository_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"openbot/domain"
 	"openbot/repository"
+	"openbot/repository/repositorytest"
 )
 
 // chatWithEvents commits a new Chat of the Member with one event.
@@ -43,27 +43,20 @@ func seen(t *testing.T, store *repository.Store, after int64) (chats []string, l
 	return chats, after
 }
 
-// seenWhen gives what is seen once there are so many: a transaction anywhere in the cluster,
-// as of other tests, holds readers up until it ends.
+// seenWhen gives what is seen once there are so many.
 func seenWhen(t *testing.T, store *repository.Store, after int64, many int) (chats []string, last int64) {
 	t.Helper()
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	end := time.After(time.Minute)
-	for {
+	repositorytest.Soon(t, func() string {
 		events, err := store.MemberEvents(t.Context(), "mem_1", after, 100)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(events) >= many {
-			return seen(t, store, after)
+		if len(events) < many {
+			return fmt.Sprintf("%d events are seen, want %d", len(events), many)
 		}
-		select {
-		case <-again.C:
-		case <-end:
-			t.Fatalf("%d events are seen, want %d", len(events), many)
-		}
-	}
+		return ""
+	})
+	return seen(t, store, after)
 }
 
 // A transaction that began to write first and commits last must not put its event

@@ -57,7 +57,7 @@ func (e *Engine) AnswerRequest(ctx context.Context, p domain.Principal, id domai
 		if next.Revision == r.Revision {
 			return nil // the same answer again
 		}
-		if next.Status == domain.RequestAllowed && domain.HeldBy(f.Work).Stopping != "" || r.Unknown != nil && next.Status == domain.RequestAllowed && f.Turn.Status.Ended() {
+		if next.Status == domain.RequestAllowed && (domain.HeldBy(f.Work).Stopping != "" || r.Unknown != nil && f.Turn.Status.Ended()) {
 			return domain.Errorf(domain.CodeConflict, "RequestConflict", "The work was stopped; its calls are not sent any more. Deny it to close the question.")
 		}
 		if r.Unknown != nil {

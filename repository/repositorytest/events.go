@@ -33,7 +33,7 @@ var events = []promise{
 				want = append(want, chat.ID, chat.ID)
 			}
 		}
-		got := must[[]domain.Event](w)(w.store.MemberEvents(w.ctx, w.member.ID, 0, 99))
+		got := w.heard(len(want))
 		var chats []domain.ChatID
 		for i, e := range got {
 			chats = append(chats, e.Chat)
@@ -75,29 +75,28 @@ var events = []promise{
 		// The reader goes on from the last position that it saw, as a stream does.
 		next := map[domain.ChatID]int64{}
 		position, seen := int64(0), 0
-		for finished := false; seen < writers*rounds*each; {
-			last := finished
-			select {
-			case err := <-failed:
-				w.Fatalf("a writer failed: %v", err)
-			case <-done:
-				finished = true
-			default:
-			}
-			for _, e := range must[[]domain.Event](w)(w.store.MemberEvents(w.ctx, w.member.ID, position, 7)) {
-				if e.Position <= position {
-					w.Fatalf("position %d was seen after %d", e.Position, position)
+		Soon(w.T, func() string {
+			for finished := false; !finished; {
+				select {
+				case err := <-failed:
+					w.Fatalf("a writer failed: %v", err)
+				case <-done:
+					finished = true
+				default:
 				}
-				if e.Sequence != next[e.Chat]+1 {
-					w.Fatalf("event %d of a Chat was seen after %d", e.Sequence, next[e.Chat])
+				for _, e := range must[[]domain.Event](w)(w.store.MemberEvents(w.ctx, w.member.ID, position, 7)) {
+					if e.Position <= position {
+						w.Fatalf("position %d was seen after %d", e.Position, position)
+					}
+					if e.Sequence != next[e.Chat]+1 {
+						w.Fatalf("event %d of a Chat was seen after %d", e.Sequence, next[e.Chat])
+					}
+					position, next[e.Chat], finished = e.Position, e.Sequence, false
+					seen++
 				}
-				position, next[e.Chat], last = e.Position, e.Sequence, false
-				seen++
 			}
-			if last {
-				w.Fatalf("all writers ended and %d of %d events were seen", seen, writers*rounds*each)
-			}
-		}
+			return short(seen, writers*rounds*each)
+		})
 		<-done
 	}},
 }

@@ -107,7 +107,11 @@ func TestTheDatabaseAway(t *testing.T) {
 				continue
 			}
 			a := h.call(o.method, o.at(belongings{}), bodies[o.id])
-			h.refused(a, 503, "")
+			tag := ""
+			if strings.Contains(o.path, "/delegations") || strings.Contains(o.path, "/executions") {
+				tag = "DelegationStorageUnavailable"
+			}
+			h.refused(a, 503, tag)
 			if a.header.Get("Retry-After") == "" {
 				t.Errorf("%s says not when to try again", o.id)
 			}

@@ -171,8 +171,11 @@ func (p ExecutionPath) id() (domain.ExecutionID, error) {
 	return domain.ExecutionID(p.Execution), nil
 }
 
+// tagDelegations is on every operation about given work.
+const tagDelegations = "Delegations"
+
 func (s *server) delegationRoutes() {
-	register(s, route{id: "listDelegations", method: http.MethodGet, path: "/v1/chats/{chat}/delegations", tag: "Delegations",
+	register(s, route{id: "listDelegations", method: http.MethodGet, path: "/v1/chats/{chat}/delegations", tag: tagDelegations,
 		summary: "List the work that a Chat gave away, newest first", role: domain.RoleRead, status: 200, errors: []int{404}},
 		func(ctx context.Context, p domain.Principal, in *struct {
 			ChatPath
@@ -193,7 +196,7 @@ func (s *server) delegationRoutes() {
 			}
 			return listOf(ctx, list, in.Paged, rows, func(v domain.DelegationView) string { return string(v.Delegation.ID) }, wireDelegation(s)), nil
 		})
-	register(s, route{id: "readDelegation", method: http.MethodGet, path: "/v1/delegations/{delegation}", tag: "Delegations", summary: "Read a piece of work",
+	register(s, route{id: "readDelegation", method: http.MethodGet, path: "/v1/delegations/{delegation}", tag: tagDelegations, summary: "Read a piece of work",
 		role: domain.RoleRead, status: 200, errors: []int{404}},
 		func(ctx context.Context, p domain.Principal, in *DelegationPath) (*struct{ Body Delegation }, error) {
 			id, err := in.id()
@@ -203,11 +206,11 @@ func (s *server) delegationRoutes() {
 			v, err := s.Engine.Delegation(ctx, p, id)
 			return &struct{ Body Delegation }{wireDelegation(s)(v)}, err
 		})
-	register(s, route{id: "cancelDelegation", method: http.MethodPost, path: "/v1/delegations/{delegation}/cancel", tag: "Delegations",
+	register(s, route{id: "cancelDelegation", method: http.MethodPost, path: "/v1/delegations/{delegation}/cancel", tag: tagDelegations,
 		summary: "Stop a piece of work, with all work below it",
 		about:   "It takes effect at once: no call and no model step starts any more. The work ends when its calls in flight and its work below are released.",
 		role:    domain.RoleWrite, status: 202, errors: []int{404, 409}}, s.cancelDelegation)
-	register(s, route{id: "readExecution", method: http.MethodGet, path: "/v1/executions/{execution}", tag: "Delegations", summary: "Read the run record of a piece of work",
+	register(s, route{id: "readExecution", method: http.MethodGet, path: "/v1/executions/{execution}", tag: tagDelegations, summary: "Read the run record of a piece of work",
 		role: domain.RoleRead, status: 200, errors: []int{404}},
 		func(ctx context.Context, p domain.Principal, in *ExecutionPath) (*struct{ Body Execution }, error) {
 			id, err := in.id()
@@ -217,7 +220,7 @@ func (s *server) delegationRoutes() {
 			v, err := s.Engine.Execution(ctx, p, id)
 			return &struct{ Body Execution }{wireExecution(v)}, err
 		})
-	register(s, route{id: "observeExecution", method: http.MethodGet, path: "/v1/executions/{execution}/observe", tag: "Delegations",
+	register(s, route{id: "observeExecution", method: http.MethodGet, path: "/v1/executions/{execution}/observe", tag: tagDelegations,
 		summary: "The events of a run, as they come", about: streamAbout + " The stream ends after the last event of the run.",
 		role: domain.RoleRead, status: 200, stream: true, errors: []int{404}},
 		func(ctx context.Context, p domain.Principal, in *struct {

@@ -160,6 +160,9 @@ func (s *server) failure(ctx context.Context, err error) error {
 	if isScript(infoFrom(ctx).url.Path) {
 		return scriptError(p)
 	}
+	if r := infoFrom(ctx).route; r != nil && r.tag == tagDelegations && p.Status == http.StatusServiceUnavailable {
+		p.Tag = "DelegationStorageUnavailable" // clients of delegations know it by this name
+	}
 	return p
 }
 

@@ -46,7 +46,7 @@ type Options struct {
 var errClosed = notSent("The server is shutting down; the App was not reached", nil)
 
 // Apps reaches the outside services. It is safe for concurrent use. Its errors are
-// *domain.AppError, except that Call hands back the error of ready as it is.
+// *domain.AppError, except that the error of ready is handed back as it is.
 type Apps struct {
 	options Options
 	network *http.Transport
@@ -175,9 +175,9 @@ func (a *Apps) stale(s *session) bool {
 	return time.Since(s.usedAt) > staleAfter
 }
 
-// ReadResource reads one resource.
-func (a *Apps) ReadResource(ctx context.Context, endpoint domain.AppEndpoint, uri string) (domain.AppResult, error) {
-	return reading(a, ctx, endpoint, a.options.CallTimeout, func(ctx context.Context, s *session) (domain.AppResult, error) {
+// ReadResource reads one resource. ready is that of Call; a read may go out twice.
+func (a *Apps) ReadResource(ctx context.Context, endpoint domain.AppEndpoint, uri string, ready func() error) (domain.AppResult, error) {
+	return reading(a, ctx, endpoint, a.options.CallTimeout, ready, func(ctx context.Context, s *session) (domain.AppResult, error) {
 		result, err := s.client.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
 		if err != nil {
 			return domain.AppResult{}, err
@@ -186,9 +186,9 @@ func (a *Apps) ReadResource(ctx context.Context, endpoint domain.AppEndpoint, ur
 	})
 }
 
-// GetPrompt reads one prompt.
-func (a *Apps) GetPrompt(ctx context.Context, endpoint domain.AppEndpoint, name string, arguments map[string]string) (domain.AppResult, error) {
-	return reading(a, ctx, endpoint, a.options.CallTimeout, func(ctx context.Context, s *session) (domain.AppResult, error) {
+// GetPrompt reads one prompt, as ReadResource does.
+func (a *Apps) GetPrompt(ctx context.Context, endpoint domain.AppEndpoint, name string, arguments map[string]string, ready func() error) (domain.AppResult, error) {
+	return reading(a, ctx, endpoint, a.options.CallTimeout, ready, func(ctx context.Context, s *session) (domain.AppResult, error) {
 		result, err := s.client.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: arguments})
 		if err != nil {
 			return domain.AppResult{}, err
@@ -199,20 +199,25 @@ func (a *Apps) GetPrompt(ctx context.Context, endpoint domain.AppEndpoint, name 
 
 // Look connects if needed and reads what the App offers.
 func (a *Apps) Look(ctx context.Context, endpoint domain.AppEndpoint) (domain.AppLook, error) {
-	return reading(a, ctx, endpoint, a.options.LookTimeout, func(ctx context.Context, s *session) (domain.AppLook, error) {
+	return reading(a, ctx, endpoint, a.options.LookTimeout, func() error { return nil }, func(ctx context.Context, s *session) (domain.AppLook, error) {
 		return s.look(ctx)
 	})
 }
 
 // reading does a read, which may be done again: once, on a new session, when the
-// kept one turned out to be dead.
-func reading[T any](a *Apps, ctx context.Context, endpoint domain.AppEndpoint, timeout time.Duration,
+// kept one turned out to be dead. ready is asked before each.
+func reading[T any](a *Apps, ctx context.Context, endpoint domain.AppEndpoint, timeout time.Duration, ready func() error,
 	read func(context.Context, *session) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		s, opened, err := a.acquire(ctx, endpoint)
 		if err != nil {
+			var none T
+			return none, err
+		}
+		if err := ready(); err != nil {
+			a.release(s, true)
 			var none T
 			return none, err
 		}

@@ -102,6 +102,13 @@ func TestReadyIsAskedLastAndStopsTheCall(t *testing.T) {
 			t.Fatalf("the error is %v, want that of ready itself", err)
 		}
 	}
+	refuse := func() error { return no }
+	if _, err := a.ReadResource(t.Context(), app.Endpoint(connection, organization), "note:///x", refuse); err != no {
+		t.Errorf("reading a resource gives %v, want the error of ready itself", err)
+	}
+	if _, err := a.GetPrompt(t.Context(), app.Endpoint(connection, organization), "x", nil, refuse); err != no {
+		t.Errorf("reading a prompt gives %v, want the error of ready itself", err)
+	}
 	if n := app.Count(""); n != 0 {
 		t.Fatalf("%d calls went out", n)
 	}

@@ -84,7 +84,7 @@ func tryEverything(t *testing.T, a *apps.Apps, endpoint domain.AppEndpoint) {
 		t.Errorf("an image gives %+v, %v", got, err)
 	}
 	if len(look.Resources) > 0 {
-		if got, err := a.ReadResource(t.Context(), endpoint, look.Resources[0].URI); err != nil || got.Text == "" {
+		if got, err := a.ReadResource(t.Context(), endpoint, look.Resources[0].URI, yes); err != nil || got.Text == "" {
 			t.Errorf("a resource gives %+v, %v", got, err)
 		}
 	}

@@ -180,6 +180,16 @@ func DecideCall(c Call, ev CallEvent) (Call, error) {
 			return c, Errorf(CodePrecondition, "CallConflict", "The lease of this call is another's.")
 		}
 		next.close(statusOf(!ev.Failed), ev.Result, ev.At)
+	case HeldBack:
+		if ev.Lease != c.Lease {
+			return c, Errorf(CodePrecondition, "CallConflict", "The lease of this call is another's.")
+		}
+		next.Status, next.Lease, next.LeaseUntil, next.ParkedBy = CallAllowed, "", nil, ev.By
+		next.Sends, next.SentAt, next.UpdatedAt = c.Sends-1, nil, ev.At
+		next.DueAt = nil
+		if ev.By == "" {
+			next.DueAt = ptr(ev.At.Add(RunnableGrace))
+		}
 	case Lost:
 		if ev.Lease == "" && !c.LeaseRanOut(ev.At) || ev.Lease != "" && ev.Lease != c.Lease {
 			return c, Errorf(CodePrecondition, "CallConflict", "The call is still out under a lease.")

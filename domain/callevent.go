@@ -19,6 +19,7 @@ const (
 	CallEventWoken    = "Woken"
 	CallEventParked   = "Parked"
 	CallEventDoubted  = "Doubted"
+	CallEventHeldBack = "HeldBack"
 )
 
 // CallTransitions is the law of a tool call.
@@ -42,6 +43,7 @@ var CallTransitions = []Transition{
 	{string(CallAllowed), CallEventStopped, []string{string(CallCancelled)}},
 	{string(CallSending), CallEventReturned, []string{string(CallSucceeded), string(CallFailed)}},
 	{string(CallSending), CallEventLost, []string{string(CallAllowed), string(CallUnknown), string(CallFailed)}},
+	{string(CallSending), CallEventHeldBack, []string{string(CallAllowed)}},
 	{string(CallUnknown), CallEventAnswered, []string{string(CallAllowed), string(CallUnknown)}},
 }
 
@@ -153,6 +155,15 @@ type Doubted struct {
 	Evidence []Finding // what the last look found
 }
 
+// HeldBack is a call whose worker found, before the first byte went out, that it may not
+// go out now. It counts as never sent.
+type HeldBack struct {
+	At    time.Time
+	Lease string
+	By    DelegationID // the paused work that holds it, or "" when it may go out by now
+}
+
+func (HeldBack) callEvent() string       { return CallEventHeldBack }
 func (Doubted) callEvent() string        { return CallEventDoubted }
 func (CallParked) callEvent() string     { return CallEventParked }
 func (ProgramStarted) callEvent() string { return CallEventStarted }

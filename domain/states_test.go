@@ -213,6 +213,8 @@ func TestEveryCallStateTakesOnlyTheEventsOfTheTable(t *testing.T) {
 			domain.CallEventWoken:   {decide(domain.ProgramWoken{At: later})},
 			domain.CallEventParked:  {decide(domain.CallParked{At: later, By: "dlg_1"}), decide(domain.CallParked{At: later})},
 			domain.CallEventDoubted: {decide(domain.Doubted{At: later})},
+			domain.CallEventHeldBack: {decide(domain.HeldBack{At: later, Lease: "mine"}), decide(domain.HeldBack{At: later, Lease: "mine", By: "dlg_1"}),
+				decide(domain.HeldBack{At: later, Lease: "theirs"})},
 			domain.CallEventCarried: {decide(domain.Carried{At: later}), decide(domain.Carried{At: later, Failed: true})},
 		},
 	}.run(t)

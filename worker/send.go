@@ -65,8 +65,8 @@ func (w *Worker) carry(ctx context.Context, s *engine.Sending) error {
 		return w.Engine.SettleCall(commit, s, result.IsError, result.Text)
 	case errors.Is(err, errLeaseOver):
 		return w.Engine.SettleCall(commit, s, true, domain.TextAppFailed("the worker was held up before the call went out. It was not executed."))
-	case errors.Is(err, errStopped):
-		return w.Engine.SettleCall(commit, s, true, domain.TextAppFailed("the work was stopped before the call went out. It was not executed."))
+	case errors.Is(err, errHeldBack):
+		return w.Engine.HoldBackCall(commit, s)
 	case errors.As(err, &failure) && failure.NoAnswer:
 		w.Metrics.call(s.Call.Kind, "unknown")
 		w.Logger.Warn("a call gave no answer", "call", s.Call.ID, "chat", s.Call.Chat, "turn", s.Call.Turn, "error", failure)
@@ -91,10 +91,10 @@ func (w *Worker) reach(ctx context.Context, s *engine.Sending, ready func() erro
 		return w.Hosts.CallHost(ctx, *s.HostTool, s.Call, ready)
 	case domain.CallResource:
 		_, uri, _ := s.PromptArguments()
-		return w.Apps.ReadResource(ctx, engine.Endpoint(*s.Connection), uri)
+		return w.Apps.ReadResource(ctx, engine.Endpoint(*s.Connection), uri, ready)
 	case domain.CallPrompt:
 		name, _, arguments := s.PromptArguments()
-		return w.Apps.GetPrompt(ctx, engine.Endpoint(*s.Connection), name, arguments)
+		return w.Apps.GetPrompt(ctx, engine.Endpoint(*s.Connection), name, arguments, ready)
 	default:
 		return domain.AppResult{}, &domain.AppError{Message: "calls of this kind are not sent. It was not executed."}
 	}
@@ -103,8 +103,8 @@ func (w *Worker) reach(ctx context.Context, s *engine.Sending, ready func() erro
 // errLeaseOver says that the lease ended before the first byte went out.
 var errLeaseOver = errors.New("the lease of the call is over")
 
-// errStopped says that nobody wants the call any more.
-var errStopped = errors.New("the work was stopped before the call went out")
+// errHeldBack says that the work was stopped or paused before the first byte went out.
+var errHeldBack = errors.New("the call was held back")
 
 const (
 	// lookAgainAfter is how old the decision that a call goes out may be without another
@@ -133,7 +133,7 @@ func (l *lease) alive() error {
 		defer cancel()
 		switch err := l.wanted(ctx); {
 		case domain.IsCode(err, domain.CodePrecondition):
-			return errStopped
+			return errHeldBack
 		case err != nil:
 			return errLeaseOver // nothing goes out of which nobody knows whether it is wanted
 		}

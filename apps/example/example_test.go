@@ -40,7 +40,7 @@ func use(t *testing.T, a *apps.Apps, tool string, arguments any) domain.AppResul
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := a.Call(t.Context(), endpoint, domain.AppCall{Tool: tool, Arguments: data}, func() error { return nil })
+	result, err := a.Call(t.Context(), endpoint, domain.AppCall{Tool: tool, Arguments: data}, ready)
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)
 	}
@@ -143,13 +143,13 @@ func TestNotes(t *testing.T) {
 	if got := use(t, a, "read_note", map[string]string{"name": "shared"}); len(got.Text) != 1000 || strings.Trim(got.Text, got.Text[:1]) != "" {
 		t.Errorf("two writers mixed their notes: %.40s", got.Text)
 	}
-	if got, err := a.ReadResource(t.Context(), endpoint, "note:///todo"); err != nil || !strings.Contains(got.Text, "# To do") {
+	if got, err := a.ReadResource(t.Context(), endpoint, "note:///todo", ready); err != nil || !strings.Contains(got.Text, "# To do") {
 		t.Errorf("the resource gives %+v, %v", got, err)
 	}
-	if _, err := a.ReadResource(t.Context(), endpoint, "note:///../inbox"); err == nil {
+	if _, err := a.ReadResource(t.Context(), endpoint, "note:///../inbox", ready); err == nil {
 		t.Error("a resource outside of the notes is read")
 	}
-	prompt, err := a.GetPrompt(t.Context(), endpoint, "answer_mail", map[string]string{"id": "mail-1"})
+	prompt, err := a.GetPrompt(t.Context(), endpoint, "answer_mail", map[string]string{"id": "mail-1"}, ready)
 	if err != nil || !strings.Contains(prompt.Text, `"mail-1"`) {
 		t.Errorf("the prompt gives %+v, %v", prompt, err)
 	}
@@ -169,3 +169,5 @@ func TestWhatWasWrittenStays(t *testing.T) {
 		t.Error("a deleted note came back with a restart")
 	}
 }
+
+func ready() error { return nil }

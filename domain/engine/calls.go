@@ -158,18 +158,31 @@ func callAttempt(at time.Time, f *domain.CallFacts) domain.Attempt {
 
 // CallWanted looks once more at a call that is about to go out a while after its sending
 // was committed, because its App had to be connected to first. It gives precondition when
-// the work was stopped meanwhile or the lease is another's, and unavailable when that
-// cannot be found out.
+// the work was stopped or paused meanwhile or the lease is another's, and unavailable when
+// that cannot be found out.
 func (e *Engine) CallWanted(ctx context.Context, s *Sending) error {
 	f, err := e.Store.CallFacts(ctx, s.Call.ID)
 	if err != nil {
 		return err
 	}
 	w := callWork{f: &f}
-	if f.Call.Status != domain.CallSending || f.Call.Lease != s.Lease || w.stopped() || domain.HeldBy(f.Work).Stopping != "" {
-		return domain.Errorf(domain.CodePrecondition, "CallStopped", "The work was stopped before the call went out.")
+	if f.Call.Status != domain.CallSending || f.Call.Lease != s.Lease || w.stopped() || !domain.HeldBy(f.Work).Free() {
+		return domain.Errorf(domain.CodePrecondition, "CallHeldBack", "The work was stopped or paused before the call went out.")
 	}
 	return nil
+}
+
+// HoldBackCall takes back a call that CallWanted held back: surely nothing of it went out.
+// That of stopped work ends; that of paused work goes out when the work goes on.
+func (e *Engine) HoldBackCall(ctx context.Context, s *Sending) error {
+	return e.moveCall(ctx, s, nil, func(d *draft, f *domain.CallFacts) domain.CallEvent {
+		w, h := callWork{f: f}, domain.HeldBy(f.Work)
+		if w.stopped() || h.Stopping != "" {
+			return domain.Returned{At: d.at, Lease: s.Lease, Failed: true, Result: domain.TextAppFailed("the work was stopped before the call went out. It was not executed.")}
+		}
+		d.guard(f.Work)
+		return domain.HeldBack{At: d.at, Lease: s.Lease, By: h.Paused}
+	})
 }
 
 // RenewCall says that the call is still out. It gives the worker's new end, and

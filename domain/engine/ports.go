@@ -48,10 +48,10 @@ type Apps interface {
 	// Call sends one tool call once. ready is asked right before the first byte goes
 	// out; when it returns an error nothing is sent and that error is returned.
 	Call(ctx context.Context, endpoint domain.AppEndpoint, call domain.AppCall, ready func() error) (domain.AppResult, error)
-	// ReadResource reads one resource.
-	ReadResource(ctx context.Context, endpoint domain.AppEndpoint, uri string) (domain.AppResult, error)
-	// GetPrompt reads one prompt.
-	GetPrompt(ctx context.Context, endpoint domain.AppEndpoint, name string, arguments map[string]string) (domain.AppResult, error)
+	// ReadResource reads one resource; ready as in Call, though a read may go out twice.
+	ReadResource(ctx context.Context, endpoint domain.AppEndpoint, uri string, ready func() error) (domain.AppResult, error)
+	// GetPrompt reads one prompt, as ReadResource does.
+	GetPrompt(ctx context.Context, endpoint domain.AppEndpoint, name string, arguments map[string]string, ready func() error) (domain.AppResult, error)
 }
 
 // Hosts reaches tools of the host. Its errors are *domain.AppError.

@@ -29,7 +29,7 @@ func (e *Engine) WorkChats(ctx context.Context, p domain.Principal, page domain.
 	}
 	paths, err := e.Store.Works(ctx, tasks)
 	if err != nil {
-		return nil, "", workUnavailable(err)
+		return nil, "", err
 	}
 	seen := map[domain.ChatID]bool{}
 	for _, path := range paths {

@@ -25,22 +25,13 @@ func (e *Engine) workView(ctx context.Context, p domain.Principal, g domain.Dele
 		err = domain.Errorf(domain.CodeNotFound, tag, "%s", message)
 	}
 	if err != nil {
-		return domain.DelegationView{}, workUnavailable(asNotFound(err, tag, message))
+		return domain.DelegationView{}, asNotFound(err, tag, message)
 	}
 	views, err := e.Store.WorkViews(ctx, []domain.Delegation{g})
 	if err != nil {
-		return domain.DelegationView{}, workUnavailable(err)
+		return domain.DelegationView{}, err
 	}
 	return views[0], nil
-}
-
-// workUnavailable gives a database that cannot be reached the tag that clients of
-// delegations know.
-func workUnavailable(err error) error {
-	if domain.IsCode(err, domain.CodeUnavailable) {
-		return domain.Wrap(domain.CodeUnavailable, "DelegationStorageUnavailable", "The database cannot be reached. Try again.", err)
-	}
-	return err
 }
 
 // Delegations lists the work that a Chat of the caller gave away, newest first.
@@ -50,10 +41,10 @@ func (e *Engine) Delegations(ctx context.Context, p domain.Principal, chat domai
 	}
 	list, err := e.Store.Delegations(ctx, chat, page)
 	if err != nil {
-		return nil, workUnavailable(err)
+		return nil, err
 	}
 	views, err := e.Store.WorkViews(ctx, list)
-	return views, workUnavailable(err)
+	return views, err
 }
 
 // CancelReceipt says that a cancel was accepted.
@@ -74,7 +65,7 @@ func (e *Engine) CancelDelegation(ctx context.Context, p domain.Principal, id do
 	err = e.decide(ctx, string(seen.Delegation.Chat), func(d *draft) error {
 		g, err := e.Store.Delegation(ctx, id)
 		if err != nil {
-			return workUnavailable(asNotFound(err, "DelegationNotFound", noWork))
+			return asNotFound(err, "DelegationNotFound", noWork)
 		}
 		if !g.Open() {
 			return domain.Errorf(domain.CodeConflict, "DelegationConflict", "The work is %s already.", g.Status)
@@ -96,7 +87,7 @@ func (e *Engine) CancelDelegation(ctx context.Context, p domain.Principal, id do
 		d.work(&next, nil)
 		return nil
 	})
-	return receipt, workUnavailable(err)
+	return receipt, err
 }
 
 // ObserveExecution gives the events of one round of work after a sequence, first the

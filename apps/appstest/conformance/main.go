@@ -83,7 +83,7 @@ type client struct {
 }
 
 func (c client) call(ctx context.Context, tool string, arguments json.RawMessage) error {
-	_, err := c.apps.Call(ctx, c.endpoint, domain.AppCall{Tool: tool, Arguments: arguments}, func() error { return nil })
+	_, err := c.apps.Call(ctx, c.endpoint, domain.AppCall{Tool: tool, Arguments: arguments}, ready)
 	return err
 }
 
@@ -96,10 +96,12 @@ func (c client) useAll(ctx context.Context, look domain.AppLook) error {
 		}
 	}
 	if len(look.Resources) > 0 {
-		_, _ = c.apps.ReadResource(ctx, c.endpoint, look.Resources[0].URI)
+		_, _ = c.apps.ReadResource(ctx, c.endpoint, look.Resources[0].URI, ready)
 	}
 	if len(look.Prompts) > 0 {
-		_, _ = c.apps.GetPrompt(ctx, c.endpoint, look.Prompts[0].Name, nil)
+		_, _ = c.apps.GetPrompt(ctx, c.endpoint, look.Prompts[0].Name, nil, ready)
 	}
 	return nil
 }
+
+func ready() error { return nil }

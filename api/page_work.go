@@ -268,6 +268,8 @@ func (s *server) workRow(v domain.DelegationView, n names, p domain.Principal) w
 	case held.Paused != "":
 		row.Status = string(domain.DelegationPaused)
 		row.Hold, row.HoldAt = holdWords(path, held.Paused, v.Request != "", n)
+	case v.Waits != "":
+		row.Request, row.Hold = string(v.Waits), "It waits for a decision."
 	}
 	row.Dot = workDots[row.Status]
 	row.MayStop = g.Open() && held.Stopping == ""

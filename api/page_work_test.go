@@ -48,6 +48,9 @@ func TestWorkOnPages(t *testing.T) {
 	}
 	b.get("/chats/"+chat).reads(t, "Work that it gave", "paused Main", "All that it gave: 1 piece of work")
 	b.get("/chats/"+task).reads(t, "The work of this Chat", "1 of 1 used", "Work that it gave", "Paused with work above it")
+	if strings.Contains(b.get("/chats/"+task).plain(), "It waits for a decision.") {
+		t.Error("paused work is shown as waiting for what it asked before")
+	}
 
 	// The Request shows the limit and what was used, and takes instructions.
 	request := text(h.call("GET", "/v1/requests?action=delegations.continue", "").list(t)[0]["id"])
@@ -60,6 +63,10 @@ func TestWorkOnPages(t *testing.T) {
 		t.Errorf("the work does not read the instructions: %s", got)
 	}
 	b.get("/work").reads(t, "1 of 1 used, 2 in all")
+
+	// Work that goes on says what it waits for.
+	page = b.get("/chats/" + text(h.ok(200, "GET", "/v1/delegations/"+below, "")["chat"]))
+	page.reads(t, "running Main", "It waits for a decision. Open its Request")
 
 	// A person instructs it, and stops it with all below.
 	b.post("/chats/"+task+"/messages", formOf(b.get("/work").body, url.Values{"text": {"Hurry."}}))

@@ -120,6 +120,7 @@ type DelegationView struct {
 	Delegation Delegation
 	Above      []Delegation // all work above it, nearest first
 	Request    RequestID    // that decides about its pause or start, or ""
+	Waits      RequestID    // while it runs: the newest that its Chat waits for, or ""
 }
 
 // Page is a slice of a list by key, newest first.

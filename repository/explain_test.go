@@ -236,7 +236,7 @@ func useEverything(t *testing.T, s *repository.Store) {
 	use(s.Works(ctx, []domain.DelegationID{"dlg_9", "dlg_19"}))
 	use(s.Helpers(ctx, "chat_1"))
 	use(s.Delegations(ctx, "chat_1", page))
-	use(s.WorkViews(ctx, []domain.Delegation{{ID: "dlg_5", Above: "dlg_4", Status: domain.DelegationPaused}}))
+	use(s.WorkViews(ctx, []domain.Delegation{{ID: "dlg_5", Above: "dlg_4", Status: domain.DelegationPaused}, {ID: "dlg_5", Chat: "chat_1", Status: domain.DelegationRunning}}))
 	use(s.Untold(ctx, "chat_1", 20))
 	use(s.OpenBelow(ctx, "dlg_4", "dlg_1", 20))
 	use(s.Unpark(ctx, "dlg_4", now, 20))

@@ -152,19 +152,26 @@ func (s *Store) WorkViews(ctx context.Context, list []domain.Delegation) ([]doma
 				questions = append(questions, askAbove(&views[i].Above, g.Above))
 			}
 			if g.Status == domain.DelegationPaused || g.Status == domain.DelegationAuthorizing {
-				questions = append(questions, asking("read the Request of work", func(db *gorm.DB) *gorm.DB {
-					return db.Where("delegation_id = ? AND delegation_id <> '' AND status = 'pending'", g.ID).Order("id DESC").Limit(1)
-				}, func(rows []requestRow) error {
-					if len(rows) == 1 {
-						views[i].Request = rows[0].ID
-					}
-					return nil
-				}))
+				questions = append(questions, askPending(&views[i].Request, "delegation_id = ? AND delegation_id <> ''", string(g.ID)))
+			} else {
+				questions = append(questions, askPending(&views[i].Waits, "chat_id = ?", string(g.Chat)))
 			}
 		}
 		return ask(questions...)
 	})
 	return views, err
+}
+
+// askPending asks for the newest pending Request of those that a condition names.
+func askPending(into *domain.RequestID, condition, value string) question {
+	return asking("read the Request of work", func(db *gorm.DB) *gorm.DB {
+		return db.Where(condition+" AND status = 'pending'", value).Order("id DESC").Limit(1)
+	}, func(rows []requestRow) error {
+		for _, r := range rows {
+			*into = r.ID
+		}
+		return nil
+	})
 }
 
 // Untold gives the work that a Chat gave away and of whose end it was not told, oldest

@@ -37,7 +37,7 @@ type WorkRow struct {
 	Rest     int  // bytes of the whole result when Result is not all of it, or 0
 	Bad      bool // the result is an error
 	Chat     string
-	Request  string // that decides whether it starts or goes on, or ""
+	Request  string // that decides whether it starts or goes on, or what it waits for, or ""
 	Hold     string // why it does not go on now, in words
 	HoldAt   string // where the work above stands that holds it, or ""
 	Trigger  string

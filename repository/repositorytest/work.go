@@ -215,7 +215,7 @@ var works = []promise{
 		_, err := w.store.WorkFacts(w.ctx, "chat_absent")
 		w.code(err, domain.CodeNotFound)
 	}},
-	{"work is shown with what is above it and the Request that decides about it", func(w *world) {
+	{"work is shown with what is above it, the Request that decides about it and what its Chat waits for", func(w *world) {
 		w.settle()
 		chat := w.newChat()
 		turn := w.newTurn(chat)
@@ -229,11 +229,17 @@ var works = []promise{
 			return r
 		}
 		pending, decided, ofRunning := ask(paused, domain.RequestPending, 0), ask(paused, domain.RequestDenied, 1), ask(running, domain.RequestPending, 2)
-		w.commit(chat, turn, top, paused, running, ended, pending, decided, ofRunning)
+		within := func(g *domain.Delegation, status domain.RequestStatus, i int) *domain.Request {
+			r := ask(g, status, i)
+			r.Delegation, r.Chat = "", g.Chat
+			return r
+		}
+		waits, answered, ofPaused := within(running, domain.RequestPending, 3), within(running, domain.RequestAllowed, 4), within(paused, domain.RequestPending, 5)
+		w.commit(chat, turn, top, paused, running, ended, pending, decided, ofRunning, waits, answered, ofPaused)
 		above := *top
 		above.Task, above.Reason = "", ""
 		got := must[[]domain.DelegationView](w)(w.store.WorkViews(w.ctx, []domain.Delegation{*ended, *paused, *running}))
-		w.same("views", got, []domain.DelegationView{{Delegation: *ended}, {Delegation: *paused, Above: []domain.Delegation{above}, Request: pending.ID}, {Delegation: *running}})
+		w.same("views", got, []domain.DelegationView{{Delegation: *ended}, {Delegation: *paused, Above: []domain.Delegation{above}, Request: pending.ID}, {Delegation: *running, Waits: waits.ID}})
 		w.same("none", len(must[[]domain.DelegationView](w)(w.store.WorkViews(w.ctx, nil))), 0)
 	}},
 }

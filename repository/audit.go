@@ -18,7 +18,7 @@ const (
 	auditBits          = 16
 	maxAudit           = 1 << auditBits
 	auditPositionOfNew = "((pg_current_xact_id()::text::bigint + (SELECT value FROM event_offset)) << 16) + ?"
-	auditPositionBound = ` AND audit_entries."position" < ((pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (SELECT value FROM event_offset)) << 16)`
+	auditPositionBound = ` AND audit_entries."position" < (` + oldestOpen + ` << 16)`
 )
 
 const auditColumns = `audit_entries.organization_id, audit_entries."position", kind, subject, actor_tag, actor_id, token_id, address, data, created_at,

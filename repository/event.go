@@ -18,8 +18,10 @@ import (
 // plus the event's index in its commit; and a reader sees only events of
 // transactions below the oldest one that was still open in its own snapshot. Every
 // transaction below that one has ended, so nothing can come in under what is seen.
-// An open transaction anywhere in the cluster that has written holds readers up
-// until it ends; it never makes them miss.
+// An open transaction of this database that has written holds readers up until it ends;
+// it never makes them miss. One of another database cannot write here and holds nobody up:
+// of any open transaction but those that surely are elsewhere the reader takes that it is
+// of this database.
 //
 // On SQLite there is one writer, so the numbers of rows rise in the order of the
 // commits.
@@ -27,7 +29,16 @@ const (
 	positionBits  = 12
 	maxEvents     = 1 << positionBits
 	positionOfNew = "((pg_current_xact_id()::text::bigint + (SELECT value FROM event_offset)) << 12) + ?"
-	positionBound = ` AND "position" < ((pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (SELECT value FROM event_offset)) << 12)`
+	positionBound = ` AND "position" < (` + oldestOpen + ` << 12)`
+	// oldestOpen is the oldest transaction that may still write here, and the first of
+	// those to come when there is none. Every role may see who holds which transaction.
+	// A transaction may hold one such statement only: what PostgreSQL says about its
+	// processes stays as it was first read, and might then be older than the snapshot.
+	oldestOpen = `(LEAST(pg_current_xact_id_if_assigned(), COALESCE((
+		SELECT open.id FROM pg_snapshot_xip(pg_current_snapshot()) AS open(id)
+		WHERE NOT EXISTS (SELECT 1 FROM pg_stat_get_activity(NULL) AS elsewhere WHERE elsewhere.backend_xid = open.id::xid
+			AND elsewhere.datid <> (SELECT oid FROM pg_database WHERE datname = current_database()))
+		ORDER BY open.id LIMIT 1), pg_snapshot_xmax(pg_current_snapshot())))::text::bigint + (SELECT value FROM event_offset))`
 )
 
 type eventRow struct {

@@ -2,6 +2,8 @@ package repository_test
 
 import (
 	"fmt"
+	"net/url"
+	"os"
 	"testing"
 
 	"openbot/domain"
@@ -90,6 +92,29 @@ func TestOpenTransactionHoldsReadersUpButLosesNothing(t *testing.T) {
 	}
 	chatWithEvents(t, store, "chat_after")
 	if got, _ := seenWhen(t, store, position, 1); fmt.Sprint(got) != "[chat_after]" {
+		t.Fatalf("got %v", got)
+	}
+}
+
+// One of another database of the cluster cannot write here: nobody waits for it.
+func TestATransactionOfAnotherDatabaseHoldsNobodyUp(t *testing.T) {
+	needPostgres(t)
+	o := onPostgres(t)
+	store := migrated(t, o)
+	elsewhere := fmt.Sprintf("openbot_elsewhere_%d", os.Getpid())
+	admin := connect(t, o.URL)
+	exec(t, admin, "CREATE DATABASE "+elsewhere+" TEMPLATE template0")
+	t.Cleanup(func() { exec(t, admin, "DROP DATABASE "+elsewhere+" WITH (FORCE)") })
+	address, err := url.Parse(o.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address.Path = elsewhere
+	open := connect(t, address.String())
+	exec(t, open, "BEGIN")
+	exec(t, open, "SELECT pg_current_xact_id()")
+	chatWithEvents(t, store, "chat_here")
+	if got, _ := seenWhen(t, store, 0, 1); fmt.Sprint(got) != "[chat_here]" {
 		t.Fatalf("got %v", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Soon tries until nothing is missing any more, at most a minute: on PostgreSQL a
-// transaction that is open anywhere in the cluster, another test's too, holds up whoever
+// transaction that is open anywhere in the database, another test's too, holds up whoever
 // reads in the order of positions, until it ends.
 func Soon(t *testing.T, try func() (missing string)) {
 	t.Helper()

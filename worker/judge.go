@@ -17,15 +17,12 @@ func (w *Worker) judge(ctx context.Context, id domain.CallID, version int64) err
 	if err != nil || j == nil {
 		return err
 	}
-	call, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var pushing sync.WaitGroup
-	done := make(chan struct{})
-	pushing.Go(func() { w.pushJudge(call, cancel, j, done) })
-	verdict, err := w.askJudge(call, j.Request, j.Rules, j.Limit)
-	close(done)
-	pushing.Wait()
-	if errors.Is(context.Cause(call), errNotWanted) {
+	verdict, err := whileWanted(ctx,
+		func(ctx context.Context) (bool, error) { return w.Engine.PushJudge(ctx, j) },
+		func(ctx context.Context) (domain.RulesVerdict, error) {
+			return w.askJudge(ctx, j.Request, j.Rules, j.Limit)
+		})
+	if errors.Is(err, errNotWanted) {
 		return nil
 	}
 	if err != nil {
@@ -37,23 +34,6 @@ func (w *Worker) judge(ctx context.Context, id domain.CallID, version int64) err
 	commit, stop := saving(ctx)
 	defer stop()
 	return w.Engine.CommitVerdict(commit, j, verdict)
-}
-
-func (w *Worker) pushJudge(ctx context.Context, cancel context.CancelCauseFunc, j *engine.Judgement, done <-chan struct{}) {
-	tick := time.NewTicker(domain.LeaseRenewal)
-	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-tick.C:
-			wanted, err := w.Engine.PushJudge(ctx, j)
-			if err == nil && !wanted {
-				cancel(errNotWanted)
-				return
-			}
-		}
-	}
 }
 
 // askJudge lets the judge read within the limit. Its error says that this worker is

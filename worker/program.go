@@ -3,10 +3,8 @@ package worker
 import (
 	"context"
 	"errors"
-	"time"
 
 	"openbot/domain"
-	"openbot/domain/engine"
 )
 
 // program runs a program once and saves what came of it. The commit is fenced by the
@@ -17,17 +15,12 @@ func (w *Worker) program(ctx context.Context, id domain.CallID, version int64) e
 	if err != nil || run == nil {
 		return err
 	}
-	within, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	done, pushed := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(pushed)
-		w.pushProgram(within, cancel, run, done)
-	}()
-	outcome, err := w.Programs.Run(within, run.Source, run.Answers, run.Earlier)
-	close(done)
-	<-pushed
-	if errors.Is(context.Cause(within), errNotWanted) {
+	outcome, err := whileWanted(ctx,
+		func(ctx context.Context) (bool, error) { return w.Engine.PushProgram(ctx, run) },
+		func(ctx context.Context) (domain.ProgramOutcome, error) {
+			return w.Programs.Run(ctx, run.Source, run.Answers, run.Earlier)
+		})
+	if errors.Is(err, errNotWanted) {
 		return nil
 	}
 	if err != nil {
@@ -38,21 +31,4 @@ func (w *Worker) program(ctx context.Context, id domain.CallID, version int64) e
 	commit, stop := saving(ctx)
 	defer stop()
 	return w.Engine.CommitProgram(commit, run, outcome)
-}
-
-func (w *Worker) pushProgram(ctx context.Context, cancel context.CancelCauseFunc, run *engine.ProgramRun, done <-chan struct{}) {
-	tick := time.NewTicker(domain.LeaseRenewal)
-	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-tick.C:
-			wanted, err := w.Engine.PushProgram(ctx, run)
-			if err == nil && !wanted {
-				cancel(errNotWanted)
-				return
-			}
-		}
-	}
 }

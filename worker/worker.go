@@ -168,18 +168,10 @@ func (w *Worker) step(ctx context.Context, id domain.TurnID, version int64, pace
 		defer stop()
 		return pace.keep(commit, func() error { return w.Engine.CommitStep(commit, step, *step.Reply) })
 	}
-	call, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	done := make(chan struct{})
-	pushed := make(chan struct{})
-	go func() {
-		defer close(pushed)
-		w.push(call, cancel, step, done)
-	}()
-	reply, err := w.Models.Call(call, step.Request)
-	close(done)
-	<-pushed
-	if errors.Is(context.Cause(call), errNotWanted) {
+	reply, err := whileWanted(ctx,
+		func(ctx context.Context) (bool, error) { return w.Engine.PushStep(ctx, step) },
+		func(ctx context.Context) (domain.ModelReply, error) { return w.Models.Call(ctx, step.Request) })
+	if errors.Is(err, errNotWanted) {
 		return nil
 	}
 	if err != nil && ctx.Err() != nil {
@@ -198,26 +190,6 @@ func (w *Worker) step(ctx context.Context, id domain.TurnID, version int64, pace
 	w.Metrics.model("failed")
 	w.Logger.Warn("a model call gave no reply", "turn", step.Turn(), "chat", step.Chat(), "temporary", failure.Temporary, "error", failure)
 	return w.Engine.FailStep(commit, step, failure)
-}
-
-// errNotWanted ends a model call whose Turn was stopped.
-var errNotWanted = errors.New("the step is not wanted any more")
-
-func (w *Worker) push(ctx context.Context, cancel context.CancelCauseFunc, step *engine.Step, done <-chan struct{}) {
-	tick := time.NewTicker(domain.LeaseRenewal)
-	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-tick.C:
-			wanted, err := w.Engine.PushStep(ctx, step)
-			if err == nil && !wanted {
-				cancel(errNotWanted)
-				return
-			}
-		}
-	}
 }
 
 // saveWithin is how long a result may take to be saved when the worker stops.

@@ -40,7 +40,7 @@ func (q *Queue) Allow(ctx context.Context, key string, limit int, window time.Du
 	count, left := q.limits.count(name, window, time.Now())
 	if q.inside == nil {
 		_ = q.breaker.do(func() error {
-			ctx, cancel := within(ctx, moment)
+			ctx, cancel := within(ctx, q.moment)
 			defer cancel()
 			reply, err := countScript.Run(ctx, q.client, []string{"openbot:limit:" + name}, window.Milliseconds()).Int64Slice()
 			if err != nil {

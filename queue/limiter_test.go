@@ -15,8 +15,6 @@ func TestTheLimitIsExactAcrossProcesses(t *testing.T) {
 		var allowed, refused atomic.Int64
 		var group sync.WaitGroup
 		for _, q := range queues {
-			// One after another for each queue: the test is about counting together, and
-			// a crowd could make a busy machine miss the moment that a caller waits.
 			group.Go(func() {
 				for range 40 {
 					if ok, after := q.Allow(t.Context(), "key", limit, window); ok {

@@ -160,7 +160,7 @@ func (l *live) send() {
 			continue
 		}
 		_ = l.breaker.do(func() error {
-			ctx, cancel := within(l.stop, moment)
+			ctx, cancel := within(l.stop, behindLimit) // nobody waits for it
 			defer cancel()
 			return l.client.Publish(ctx, liveChannel, message).Err()
 		})

@@ -36,7 +36,7 @@ type Queue struct {
 	client  redis.UniversalClient
 	asynq   *asynq.Client
 	breaker *breaker      // nil when Redis is inside
-	moment  time.Duration // moment, but for tests that must not miss a ring
+	moment  time.Duration // moment, but for tests that must not miss Redis
 	behind  *behind
 	bell    bell
 	live    *live

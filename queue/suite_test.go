@@ -29,7 +29,7 @@ type place struct {
 	mini *miniredis.Miniredis  // nil unless the test can age its keys
 	raw  redis.UniversalClient // to look at and damage what is stored
 	logs *logs
-	busy bool // a machine may be busy: rings get longer than a moment
+	busy bool // a machine may be busy: Redis gets longer than a moment
 }
 
 // everywhere runs a test on the embedded Redis, on one over TCP and, when

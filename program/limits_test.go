@@ -92,12 +92,17 @@ func TestNastyPrograms(t *testing.T) {
 }
 
 func TestOutputIsKeptAtTheDeadline(t *testing.T) {
-	got, err := newRunner(t, program.Limits{Time: short}).Run(t.Context(), source(`console.log("started"); for (;;) {}`), nil, program.Trace{})
-	if err != nil {
-		t.Fatal(err)
+	var got program.Outcome
+	limit := short
+	// On a busy machine the time may be up before the program's process has started.
+	for ; got.Output == "" && limit < time.Minute; limit *= 3 {
+		var err error
+		if got, err = newRunner(t, program.Limits{Time: limit}).Run(t.Context(), source(`console.log("started"); for (;;) {}`), nil, program.Trace{}); err != nil {
+			t.Fatal(err)
+		}
+		wantStatus(t, got, program.StatusTimedOut)
+		wantMessage(t, got, "had not ended after "+limit.String())
 	}
-	wantStatus(t, got, program.StatusTimedOut)
-	wantMessage(t, got, "had not ended after 1s")
 	if got.Output != "started\n" {
 		t.Fatalf("the output is %q", got.Output)
 	}

@@ -121,6 +121,7 @@ func TestAnAppThatIsGone(t *testing.T) {
 // A call that takes longer than its lease is not taken for lost while its worker
 // lives.
 func TestASlowAppKeepsItsLease(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	app := appstest.New(t)
 	cfg := backend{}.settings(t.TempDir())
 	c, _, _ := startServe(t, cfg)
@@ -155,6 +156,7 @@ func TestASlowAppKeepsItsLease(t *testing.T) {
 // An interrupt does not cut off a call that is out: what it did is still saved, also
 // long after its first lease.
 func TestACallThatIsOutKeepsItsResult(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	app := appstest.New(t)
 	c, _, _ := startServe(t, backend{}.settings(t.TempDir()))
 	c.connect("desk", app.URL)

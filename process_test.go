@@ -144,6 +144,7 @@ func TestAnAnswerWaitsForAWorker(t *testing.T) {
 // A worker that dies while a call is out leaves an outcome that nobody knows: the
 // call is not sent again, and the person is asked. A read is repeated by itself.
 func TestAKilledWorkerLeavesTheOutcomeUnknown(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	b := newBackend(t)
 	migrate(t, b)
 	app := appstest.New(t)

@@ -22,6 +22,7 @@ func (c *client) reminders(chat string) []object {
 // A reminder outlives the program that took it, and comes once however many programs
 // look for it.
 func TestAReminderComesOnceAfterARestart(t *testing.T) {
+	t.Parallel() // it waits for seconds
 	onBackends(t, func(t *testing.T, b backend) {
 		cfg := b.settings(t.TempDir())
 		c, _, stop := startServe(t, cfg)

@@ -27,7 +27,7 @@ func TestEveryWorkloadRuns(t *testing.T) {
 	o := defaults()
 	o.workloads = []string{approvalRounds, answerLatency, parkedTurns, releases, givenWork, inboxPages, inOneProcess}
 	o.clients, o.runs, o.rounds, o.parked, o.pieces, o.pending, o.branches, o.release, o.statements = 3, 1, 5, 5, 5, 300, 5, true, 3
-	o.length, o.warmup, o.floor, o.idle, o.settle = 4*time.Second, 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond, 0
+	o.length, o.warmup, o.floor, o.idle, o.settle = 2*time.Second, 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond, 0
 	o.json, o.buildFlags = file, buildFlags
 	progress := io.Discard
 	if testing.Verbose() {
